@@ -1,0 +1,2 @@
+//! suisei.
+fn main() {}

@@ -1,0 +1,131 @@
+//! What all roles of one end share.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::Arc;
+
+use suisei_protocol::flist::IoErrors;
+use suisei_protocol::session::Session;
+
+use crate::ids::IdMap;
+use crate::observe::{Class, Event, Observer, Problem, What, Who};
+use crate::options::TransferOptions;
+use crate::stats::Stats;
+use crate::Failure;
+
+/// Which role reports items and progress to the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reporter {
+    /// The sender: a client that pushes.
+    Sender,
+    /// The receiver: a client that pulls, and every local run.
+    Receiver,
+    /// Nobody at this end: a server.
+    Nobody,
+}
+
+/// What all roles of one end share.
+pub struct Context {
+    /// What both ends agreed on.
+    pub session: Session,
+    /// What the user wants.
+    pub options: TransferOptions,
+    /// Where events go.
+    pub observer: Arc<dyn Observer>,
+    /// Which role reports items.
+    pub reporter: Reporter,
+    /// Counters.
+    pub stats: Stats,
+    /// The sender's ids in ours (used by the receiving side).
+    pub ids: IdMap,
+    /// Set by a signal handler: end soon, leave nothing behind.
+    pub interrupted: Arc<AtomicBool>,
+    io_errors: AtomicU8,
+    transfer_error: AtomicBool,
+}
+
+impl Context {
+    /// Puts the parts together.
+    pub fn new(
+        session: Session,
+        options: TransferOptions,
+        observer: Arc<dyn Observer>,
+        reporter: Reporter,
+        ids: IdMap,
+        interrupted: Arc<AtomicBool>,
+    ) -> Self {
+        Context {
+            session,
+            options,
+            observer,
+            reporter,
+            stats: Stats::default(),
+            ids,
+            interrupted,
+            io_errors: AtomicU8::new(0),
+            transfer_error: AtomicBool::new(false),
+        }
+    }
+
+    /// Reports an event.
+    pub fn report(&self, event: Event<'_>) {
+        self.observer.event(event);
+    }
+
+    /// Reports a failed call on one item, and notes its effect on the exit code.
+    pub fn problem(&self, who: Who, class: Class, call: &'static str, path: &[u8], error: &std::io::Error) {
+        self.report_problem(Problem { who, class, what: What::Call { call, path, error } });
+    }
+
+    /// Reports a problem, and notes its effect on the exit code.
+    pub fn report_problem(&self, problem: Problem<'_>) {
+        if problem.class == Class::Transfer {
+            self.transfer_error.store(true, Relaxed);
+        }
+        self.report(Event::Problem(problem));
+    }
+
+    /// Notes that something could not be transferred, for the exit code.
+    pub fn note_transfer_error(&self) {
+        self.transfer_error.store(true, Relaxed);
+    }
+
+    /// Whether something could not be transferred.
+    pub fn has_transfer_error(&self) -> bool {
+        self.transfer_error.load(Relaxed)
+    }
+
+    /// Adds error bits.
+    pub fn add_io_errors(&self, errors: IoErrors) {
+        self.io_errors.fetch_or(errors.bits(), Relaxed);
+    }
+
+    /// Returns the error bits.
+    pub fn io_errors(&self) -> IoErrors {
+        IoErrors::from_bits_truncate(self.io_errors.load(Relaxed))
+    }
+
+    /// Fails if a signal asked for the end.
+    pub fn check_interrupt(&self) -> Result<(), Failure> {
+        if self.interrupted.load(Relaxed) {
+            Err(Failure::Interrupted)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Returns the exit code of a run that nothing fatal ended.
+    ///
+    /// Wire: protocol/doc/24-environment-and-exit.md#4-exit-codes
+    pub fn exit_code(&self) -> u8 {
+        let errors = self.io_errors();
+        if errors.contains(IoErrors::GENERAL) || self.has_transfer_error() {
+            23
+        } else if errors.contains(IoErrors::VANISHED) {
+            24
+        } else if errors.contains(IoErrors::DELETE_LIMIT) {
+            25
+        } else {
+            0
+        }
+    }
+}

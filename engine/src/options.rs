@@ -1,0 +1,258 @@
+//! What the user wants of a transfer, in groups. Meaning only: no spelling, no defaults of the
+//! command line (those are `cli`'s), nothing that both ends negotiate (that is the session's).
+
+use std::time::Duration;
+
+use suisei_protocol::filter::Rule;
+
+/// Everything that the three roles need to know of the user's wishes.
+#[derive(Debug, Clone, Default)]
+pub struct TransferOptions {
+    /// What takes part.
+    pub select: Select,
+    /// When a destination counts as up to date.
+    pub compare: Compare,
+    /// Which attributes are kept.
+    pub preserve: Preserve,
+    /// What is deleted, and when.
+    pub delete: Delete,
+    /// How files get into place.
+    pub place: Place,
+    /// How content is described.
+    pub delta: Delta,
+    /// Time and bandwidth.
+    pub limits: Limits,
+    /// What is reported.
+    pub report: Report,
+    /// `-n`: decide and report, change nothing.
+    pub dry_run: bool,
+}
+
+/// What takes part in a transfer.
+#[derive(Debug, Clone, Default)]
+pub struct Select {
+    /// `-r`.
+    pub recursive: bool,
+    /// `-d`: list directories without entering them.
+    pub dirs: bool,
+    /// `-R`.
+    pub relative: bool,
+    /// `--no-implied-dirs` is false here.
+    pub implied_dirs: bool,
+    /// `-x` (1) and `-xx` (2).
+    pub one_file_system: u8,
+    /// Filter rules of this end, in order.
+    pub filters: Vec<Rule>,
+    /// `--delete-excluded` changes what side-less rules mean.
+    pub cvs_exclude: bool,
+    /// `--existing`.
+    pub existing_only: bool,
+    /// `--ignore-existing`.
+    pub ignore_existing: bool,
+    /// `-u`.
+    pub update_only: bool,
+    /// `--max-size`, inclusive.
+    pub max_size: Option<u64>,
+    /// `--min-size`, inclusive.
+    pub min_size: Option<u64>,
+    /// `-m`.
+    pub prune_empty_dirs: bool,
+    /// How a sender treats symlinks that it finds.
+    pub symlinks: SourceLinks,
+    /// `--safe-links` (receiving: skip; sending: with `--copy-unsafe-links`).
+    pub safe_links: bool,
+    /// `-K`: a symlink to a directory at the destination stands for the directory.
+    pub keep_dirlinks: bool,
+    /// `--ignore-missing-args`.
+    pub ignore_missing_args: bool,
+    /// `--delete-missing-args`.
+    pub delete_missing_args: bool,
+    /// `--no-inc-recursive` is false here.
+    pub incremental: bool,
+    /// Names that restrict the transfer (`--files-from`), already read; nothing: no such option.
+    pub trust_sender: bool,
+}
+
+/// How a sender treats symlinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SourceLinks {
+    /// As symlinks.
+    #[default]
+    Keep,
+    /// `-k`: those to directories are followed.
+    FollowDirs,
+    /// `-L`: all are followed.
+    FollowAll,
+    /// `--copy-unsafe-links`: those that leave the tree are followed.
+    FollowUnsafe,
+}
+
+/// When a destination counts as up to date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Compare {
+    /// `-c`.
+    pub checksum: bool,
+    /// `--size-only`.
+    pub size_only: bool,
+    /// `-I`.
+    pub ignore_times: bool,
+    /// `--modify-window`: seconds; negative compares nanoseconds.
+    pub modify_window: i32,
+}
+
+/// Which attributes are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Preserve {
+    /// `-l`.
+    pub links: bool,
+    /// `-p`.
+    pub perms: bool,
+    /// `-E`.
+    pub executability: bool,
+    /// `-o`.
+    pub owner: bool,
+    /// `-g`.
+    pub group: bool,
+    /// `-t`.
+    pub times: bool,
+    /// `-O`.
+    pub omit_dir_times: bool,
+    /// `-J`.
+    pub omit_link_times: bool,
+    /// `--devices`.
+    pub devices: bool,
+    /// `--specials`.
+    pub specials: bool,
+    /// `-H`.
+    pub hard_links: bool,
+    /// `-U`.
+    pub atimes: bool,
+    /// `--numeric-ids`.
+    pub numeric_ids: bool,
+    /// Whether the receiving process may do what only root may.
+    pub super_user: bool,
+}
+
+/// When extraneous items are deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeleteWhen {
+    /// Before the first request.
+    Before,
+    /// When the generator reaches each directory.
+    During,
+    /// Decided during, done at the end.
+    Delay,
+    /// Scanned and done at the end.
+    After,
+}
+
+/// What is deleted, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Delete {
+    /// Nothing: no deletion. Plain `--delete` is already resolved by version.
+    pub when: Option<DeleteWhen>,
+    /// `--delete-excluded`.
+    pub excluded: bool,
+    /// `--max-delete`.
+    pub max: Option<u64>,
+    /// `--force`.
+    pub force: bool,
+    /// `--ignore-errors`.
+    pub ignore_errors: bool,
+}
+
+/// How an interrupted or unfinished file is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Partial {
+    /// Not at all.
+    #[default]
+    Discard,
+    /// `--partial`: in place of the destination.
+    Keep,
+    /// `--partial-dir`: beside it or elsewhere.
+    Dir(Vec<u8>),
+}
+
+/// `--append` and `--append-verify`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Append {
+    /// Neither.
+    #[default]
+    Off,
+    /// The old data is trusted.
+    Plain,
+    /// The old data is part of the sum.
+    Verify,
+}
+
+/// How files get into place.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    /// `--inplace` (also by append).
+    pub inplace: bool,
+    /// `--append`, `--append-verify`.
+    pub append: Append,
+    /// `--partial`, `--partial-dir`.
+    pub partial: Partial,
+    /// `--delay-updates`; `partial` is then a directory.
+    pub delay_updates: bool,
+    /// `-T`.
+    pub temp_dir: Option<Vec<u8>>,
+    /// `-b`.
+    pub backup: bool,
+    /// `--backup-dir`.
+    pub backup_dir: Option<Vec<u8>>,
+    /// `--suffix`, or its default.
+    pub backup_suffix: Vec<u8>,
+    /// `-S`.
+    pub sparse: bool,
+    /// `--preallocate`.
+    pub preallocate: bool,
+    /// `--fsync`.
+    pub fsync: bool,
+    /// `--remove-source-files`.
+    pub remove_source: bool,
+    /// `--mkpath`.
+    pub mkpath: bool,
+}
+
+/// How content is described.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Delta {
+    /// Whether files are sent whole: the option, or its default rule, already resolved.
+    pub whole_file: bool,
+    /// `--block-size`.
+    pub block_size: Option<u32>,
+}
+
+/// Time and bandwidth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// `--timeout`; a daemon's message may lower it later.
+    pub timeout: Option<Duration>,
+    /// `--bwlimit` in bytes per second.
+    pub bytes_per_second: Option<u64>,
+}
+
+/// Which items the generator reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum ItemDetail {
+    /// Those that change.
+    #[default]
+    Changed,
+    /// Unchanged ones too (`-ii`, `-i` with `-vv`, or `--log-format=%i%I` on a server).
+    All,
+}
+
+/// What is reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Report {
+    /// Which items are worth a message.
+    pub items: ItemDetail,
+    /// `-vv`: up-to-date items are reported as such.
+    pub up_to_date: bool,
+    /// `--list-only`: the receiving client lists and asks for nothing.
+    pub list_only: bool,
+    /// Whether progress events are wanted.
+    pub progress: bool,
+}

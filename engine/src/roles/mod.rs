@@ -1,0 +1,7 @@
+//! Generator, sender, receiver.
+
+pub mod attributes;
+pub mod destination;
+pub mod generator;
+pub mod receiver;
+pub mod sender;

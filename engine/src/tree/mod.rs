@@ -1,0 +1,16 @@
+//! The disk as the roles see it: held directories, and verbs on their members.
+//!
+//! Every path is resolved beneath a held root; a role opens the *parent* safely once and then
+//! acts on (parent, last name). Only this module and [`crate::sys`] make file system calls.
+
+mod apply;
+mod dir;
+mod meta;
+mod temp;
+mod tree;
+
+pub use apply::{Attributes, Times};
+pub use dir::{Dir, DirMember};
+pub use meta::Meta;
+pub use temp::TempFile;
+pub use tree::{SymlinkPolicy, Tree};

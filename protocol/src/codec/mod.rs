@@ -1,0 +1,1 @@
+//! State machines between the messages of the roles and bytes.

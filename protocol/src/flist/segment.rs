@@ -1,0 +1,195 @@
+//! A segment: one file list, or the part of it that lists one directory.
+//!
+//! Paths lie in one arena, fixed parts in one array, rarer fields in another; dropping the
+//! segment frees all three. Wire: protocol/doc/11-incremental-recursion.md#2-numbering
+
+use std::sync::Arc;
+
+use super::entry::Fixed;
+use super::{compare, DirNdx, EntryFlags, EntryRef, Extra, IdName, IoErrors, Ndx, NewEntry, Order, OwnedEntry};
+use crate::error::Misuse;
+use crate::limits::PATH_MAX;
+
+/// A finished segment: entries in index order.
+#[derive(Debug)]
+pub struct Segment {
+    start: Ndx,
+    dir: Option<(DirNdx, Arc<OwnedEntry>)>,
+    arena: Vec<u8>,
+    entries: Vec<Fixed>,
+    extras: Vec<Extra>,
+    id_names: Vec<IdName>,
+    io_errors: IoErrors,
+}
+
+impl Segment {
+    /// Returns the index of the first entry, S. Index S-1 names the directory that is listed.
+    pub fn start(&self) -> Ndx {
+        self.start
+    }
+
+    /// Returns the number of entries, blank ones included.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Returns the directory that is listed; nothing for the first list.
+    pub fn dir(&self) -> Option<(DirNdx, &Arc<OwnedEntry>)> {
+        self.dir.as_ref().map(|(ndx, entry)| (*ndx, entry))
+    }
+
+    /// Returns the entry that the gap index S-1 stands for: the listed directory, or the first
+    /// list's leading ".".
+    pub fn gap_entry(&self) -> Option<EntryRef<'_>> {
+        match &self.dir {
+            Some((_, entry)) => Some(entry.entry()),
+            None => self.iter().next().map(|(_, e)| e).filter(|e| e.is_dir() && e.path().is_root()),
+        }
+    }
+
+    /// Returns the entry at a position, 0 being index S.
+    pub fn get(&self, position: usize) -> Option<EntryRef<'_>> {
+        self.entries.get(position).map(|fixed| entry_ref(&self.arena, &self.extras, fixed))
+    }
+
+    /// Returns the index of a position.
+    pub fn ndx(&self, position: usize) -> Ndx {
+        Ndx(self.start.0 + position as i32)
+    }
+
+    /// Returns all entries with their indexes, blank ones included.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Ndx, EntryRef<'_>)> + ExactSizeIterator {
+        self.entries.iter().enumerate().map(|(i, fixed)| (self.ndx(i), entry_ref(&self.arena, &self.extras, fixed)))
+    }
+
+    /// Returns the names of ids that this segment was the first to carry.
+    pub fn id_names(&self) -> &[IdName] {
+        &self.id_names
+    }
+
+    /// Returns the sender's error bits as of the end of this segment.
+    pub fn io_errors(&self) -> IoErrors {
+        self.io_errors
+    }
+}
+
+fn entry_ref<'a>(arena: &'a [u8], extras: &'a [Extra], fixed: &'a Fixed) -> EntryRef<'a> {
+    let at = fixed.path_at as usize;
+    EntryRef {
+        fixed,
+        path: &arena[at..at + usize::from(fixed.path_len)],
+        extra: fixed.extra.checked_sub(1).and_then(|i| extras.get(i as usize)),
+    }
+}
+
+/// A segment in the making: entries in order of transmission.
+#[derive(Debug)]
+pub struct SegmentBuilder {
+    segment: Segment,
+}
+
+impl SegmentBuilder {
+    /// Starts a segment whose first index is `start`, listing `dir` (nothing: the first list).
+    pub fn new(start: Ndx, dir: Option<(DirNdx, Arc<OwnedEntry>)>) -> Self {
+        SegmentBuilder {
+            segment: Segment {
+                start,
+                dir,
+                arena: Vec::new(),
+                entries: Vec::new(),
+                extras: Vec::new(),
+                id_names: Vec::new(),
+                io_errors: IoErrors::empty(),
+            },
+        }
+    }
+
+    /// Returns the number of entries so far.
+    pub fn len(&self) -> usize {
+        self.segment.entries.len()
+    }
+
+    /// Whether no entry was pushed yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the wire number that the next entry will have.
+    pub fn next_wire_number(&self) -> i32 {
+        self.segment.start.0 + self.len() as i32
+    }
+
+    /// Returns an entry by its order of transmission.
+    pub fn get(&self, position: usize) -> Option<EntryRef<'_>> {
+        self.segment.get(position)
+    }
+
+    /// Appends an entry. Fails on paths of 4096 bytes and more.
+    pub fn push(&mut self, entry: NewEntry<'_>, extra: Extra) -> Result<(), Misuse> {
+        if entry.path.len() >= PATH_MAX {
+            return Err(Misuse::LongName);
+        }
+        let s = &mut self.segment;
+        let path_at = u32::try_from(s.arena.len()).map_err(|_| Misuse::LongName)?;
+        s.arena.extend_from_slice(entry.path);
+        let extra = if extra.is_empty() {
+            0
+        } else {
+            s.extras.push(extra);
+            s.extras.len() as u32
+        };
+        s.entries.push(Fixed {
+            path_at,
+            path_len: entry.path.len() as u16,
+            flags: entry.flags,
+            mode: (entry.mode.0 & 0xFFFF) as u16,
+            mtime_nsec: entry.mtime_nsec,
+            uid: entry.uid,
+            gid: entry.gid,
+            extra,
+            size: entry.size,
+            mtime: entry.mtime,
+        });
+        Ok(())
+    }
+
+    /// Notes the name of an id.
+    pub fn push_id_name(&mut self, name: IdName) {
+        self.segment.id_names.push(name);
+    }
+
+    /// Sets the sender's error bits.
+    pub fn set_io_errors(&mut self, errors: IoErrors) {
+        self.segment.io_errors = errors;
+    }
+
+    /// Brings the entries into index order. The sort is stable.
+    pub fn sort(&mut self, order: Order) {
+        if order == Order::AsSent {
+            return;
+        }
+        let Segment { arena, entries, extras, .. } = &mut self.segment;
+        entries.sort_by(|a, b| compare(entry_ref(arena, extras, a), entry_ref(arena, extras, b), order));
+    }
+
+    /// Adds and removes flags of the entry at a position.
+    pub fn change_flags(&mut self, position: usize, add: EntryFlags, remove: EntryFlags) {
+        if let Some(fixed) = self.segment.entries.get_mut(position) {
+            fixed.flags = (fixed.flags - remove) | add;
+        }
+    }
+
+    /// Finishes the segment as it stands.
+    pub fn finish(mut self) -> Segment {
+        let s = &mut self.segment;
+        s.arena.shrink_to_fit();
+        s.entries.shrink_to_fit();
+        s.extras.shrink_to_fit();
+        self.segment
+    }
+}

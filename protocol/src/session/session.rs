@@ -1,0 +1,135 @@
+//! Everything both ends agreed on. Built once by the handshake, never changed.
+//!
+//! Wire: protocol/doc/02-session-start.md#22-start-handshake-raw-bytes-remote-shell
+
+use super::{Compat, Version};
+use crate::sum::SumKind;
+use crate::transfer::Compressor;
+
+/// Which end started the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The process the user started.
+    Client,
+    /// The process started with `--server`, or by a daemon.
+    Server,
+}
+
+/// Which end reads the source files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// This end is the sender.
+    Sending,
+    /// This end holds generator and receiver.
+    Receiving,
+}
+
+/// How the file list travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recursion {
+    /// One list, complete before the first request.
+    Whole,
+    /// One segment per directory, while files are already moving.
+    Incremental,
+}
+
+/// The fields that list entries and items carry, as the options of both ends demand.
+///
+/// Wire: protocol/doc/10-file-list.md#3-field-order-of-one-entry
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Layout {
+    /// `-o`: entries carry a uid.
+    pub uid: bool,
+    /// `-g`: entries carry a gid.
+    pub gid: bool,
+    /// `--devices`: device nodes carry their number.
+    pub devices: bool,
+    /// `--specials`: special files carry a (meaningless) number below version 31.
+    pub specials: bool,
+    /// `-l`: symlinks carry their target.
+    pub links: bool,
+    /// `-H`: entries with several links carry their group.
+    pub hard_links: bool,
+    /// `-c`: regular files carry the sum of their content.
+    pub checksum: bool,
+    /// `-U`: entries other than directories carry an access time.
+    pub atimes: bool,
+    /// `-N`: entries carry a creation time.
+    pub crtimes: bool,
+    /// `--numeric-ids`: no names travel with ids.
+    pub numeric_ids: bool,
+    /// `-R`: an absolute name keeps its leading slash.
+    pub relative: bool,
+    /// `-r`.
+    pub recursive: bool,
+    /// `-n`: items carry no sums and no data.
+    pub dry_run: bool,
+    /// `--append` or `--append-verify`: sum heads are not followed by block sums.
+    pub append: bool,
+    /// `--delete-missing-args`: an entry of mode 0 is legal.
+    pub missing_args: bool,
+    /// `--remove-source-files`: the receiving side confirms each file by message.
+    pub confirm: bool,
+}
+
+/// Everything both ends agreed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// This end's side.
+    pub side: Side,
+    /// This end's direction.
+    pub direction: Direction,
+    /// The agreed version.
+    pub version: Version,
+    /// The compat flags that the server set (empty below 30).
+    pub compat: Compat,
+    /// The checksum seed, signed as it is hashed.
+    pub seed: i32,
+    /// Algorithm of block sums and whole-file sums.
+    pub transfer_sum: SumKind,
+    /// Algorithm of `-c` sums in the file list.
+    pub list_sum: SumKind,
+    /// How literals travel.
+    pub compressor: Compressor,
+    /// Level for `compressor`; meaningful to the sender only.
+    pub compress_level: i32,
+    /// Which optional fields exist.
+    pub layout: Layout,
+    /// How the list travels.
+    pub recursion: Recursion,
+}
+
+impl Session {
+    /// Whether the stream that this end writes is framed from the start point on.
+    pub fn output_is_framed(&self) -> bool {
+        match (self.side, self.direction) {
+            (Side::Server, _) => true,
+            (Side::Client, _) if self.version.client_output_is_framed() => true,
+            (Side::Client, Direction::Receiving) => self.layout.confirm,
+            (Side::Client, Direction::Sending) => false,
+        }
+    }
+
+    /// Whether the stream that this end reads is framed from the start point on.
+    pub fn input_is_framed(&self) -> bool {
+        match (self.side, self.direction) {
+            (Side::Client, _) => true,
+            (Side::Server, _) if self.version.client_output_is_framed() => true,
+            (Side::Server, Direction::Sending) => self.layout.confirm,
+            (Side::Server, Direction::Receiving) => false,
+        }
+    }
+
+    /// Whether the sender closes its last phase with a statistics block: a server's sender only.
+    pub fn sender_reports_stats(&self) -> bool {
+        matches!(
+            (self.side, self.direction),
+            (Side::Server, Direction::Sending) | (Side::Client, Direction::Receiving)
+        )
+    }
+
+    /// Whether names of ids travel inside the entries, rather than in lists after them.
+    pub fn names_ids_inline(&self) -> bool {
+        self.recursion == Recursion::Incremental && !self.layout.numeric_ids
+    }
+}

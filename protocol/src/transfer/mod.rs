@@ -1,0 +1,13 @@
+//! What travels per file: items, block signatures, tokens, statistics.
+//!
+//! Wire: protocol/doc/20-transfer.md, protocol/doc/21-tokens-and-compression.md
+
+mod item;
+mod signature;
+mod stats;
+mod token;
+
+pub use item::{BasisKind, Item, ItemFlags};
+pub use signature::{BlockSignature, SumHead};
+pub use stats::{DeleteCounts, TransferStats};
+pub use token::{BlockIndex, Compressor, Token};
