@@ -6,6 +6,8 @@ mod int;
 mod ndx;
 mod reader;
 
-
+pub use int::{
+    put_i32, put_longint, put_u16, put_varint, put_varint30, put_varlong, put_varlong30, put_vstring,
+};
 pub use ndx::NdxCoder;
 pub use reader::Reader;
