@@ -52,6 +52,17 @@ impl Dir {
         todo!()
     }
 
+    /// Opens a member that must be a regular file for reading, with the metadata of what was
+    /// opened. Anything else is refused (InvalidInput, or ELOOP for a symlink).
+    pub fn open_regular(&self, _name: &[u8]) -> io::Result<(File, Meta)> {
+        todo!()
+    }
+
+    /// Reads a regular member of at most `limit` bytes (FileTooLarge above), such as a merge file.
+    pub fn read_small(&self, _name: &[u8], _limit: u64) -> io::Result<Vec<u8>> {
+        todo!()
+    }
+
     /// Opens a member for writing in place (reading too), creating it with `mode` if it is not
     /// there. A symlink is refused. An existing file that is not writable is made so for the open
     /// and restored at once.

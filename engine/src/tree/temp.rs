@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
 use super::{Attributes, Dir, Meta};
 
@@ -12,6 +13,16 @@ pub struct TempFile {}
 impl TempFile {
     /// Returns the open file, for reading and writing.
     pub fn file(&mut self) -> &mut File {
+        todo!()
+    }
+
+    /// Borrows the open file, for positioned reads and for system calls on it.
+    pub fn as_file(&self) -> &File {
+        todo!()
+    }
+
+    /// Returns the directory that holds the temp file.
+    pub fn dir(&self) -> &Arc<Dir> {
         todo!()
     }
 
@@ -30,7 +41,8 @@ impl TempFile {
         todo!()
     }
 
-    /// Renames the file over `name` in `dir`.
+    /// Renames the file over `name` in `dir`. Where that is another file system, the file is copied
+    /// into a temp file there first, with its attributes.
     pub fn place(self, _dir: &Dir, _name: &[u8]) -> io::Result<()> {
         todo!()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use suisei_protocol::flist::RelPath;
 
-use super::Dir;
+use super::{Dir, Meta};
 
 /// What a resolution does with symlinks *below* the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,19 @@ pub struct Tree {}
 impl Tree {
     /// Opens a root that the operator named: its own path is followed as the platform does.
     pub fn open(_path: &Path, _links: SymlinkPolicy) -> io::Result<Tree> {
+        todo!()
+    }
+
+    /// Opens a root that the operator named, without following symlinks that belong to anyone but
+    /// root and this user: they fail with ELOOP, as in stock. For destinations, temp and basis
+    /// directories.
+    pub fn open_trusted(_path: &Path, _links: SymlinkPolicy) -> io::Result<Tree> {
+        todo!()
+    }
+
+    /// The same, making the directories that are not there, mode 0777 less the umask (`--mkpath`,
+    /// backup directories).
+    pub fn create(_path: &Path, _links: SymlinkPolicy) -> io::Result<Tree> {
         todo!()
     }
 
@@ -56,6 +69,23 @@ impl Tree {
 
     /// Returns the name of `path` for messages: the absolute path of the root joined with it.
     pub fn full_name(&self, _path: RelPath<'_>) -> Vec<u8> {
+        todo!()
+    }
+
+    /// Returns the metadata of what is at `path` without following its last component; nothing if
+    /// it, or a directory above it, does not exist.
+    pub fn stat(&self, _path: RelPath<'_>) -> io::Result<Option<Meta>> {
+        todo!()
+    }
+
+    /// Opens the directory at `path` as a root of its own, with its own policy.
+    pub fn open_beneath(&self, _path: RelPath<'_>, _links: SymlinkPolicy) -> io::Result<Tree> {
+        todo!()
+    }
+
+    /// Returns the directory at `path`, making those on the way that are not there, each below the
+    /// one held before it, with `mode` less the umask.
+    pub fn mkdir_path(&self, _path: RelPath<'_>, _mode: u32) -> io::Result<Arc<Dir>> {
         todo!()
     }
 }
