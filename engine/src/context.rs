@@ -33,8 +33,8 @@ pub struct Context {
     pub observer: Arc<dyn Observer>,
     /// Which role reports items.
     pub reporter: Reporter,
-    /// Counters.
-    pub stats: Stats,
+    /// Counters, shared with the link's threads.
+    pub stats: Arc<Stats>,
     /// The sender's ids in ours (used by the receiving side).
     pub ids: IdMap,
     /// Set by a signal handler: end soon, leave nothing behind.
@@ -58,7 +58,7 @@ impl Context {
             options,
             observer,
             reporter,
-            stats: Stats::default(),
+            stats: Arc::default(),
             ids,
             interrupted,
             io_errors: AtomicU8::new(0),

@@ -9,6 +9,8 @@ use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath};
 use suisei_protocol::mux::TextKind;
 use suisei_protocol::transfer::Item;
 
+use crate::Failure;
+
 /// Receives events. Called from several threads.
 pub trait Observer: Send + Sync {
     /// Takes one event.
@@ -185,6 +187,14 @@ pub enum Event<'a> {
     Item(ItemReport<'a>),
     /// Data moves.
     Progress(Progress),
+    /// This end ends the run here, before the peer is told. Reported once, after every other
+    /// event of the roles; [`Failure::PeerExit`] was already explained by the peer.
+    Failed {
+        /// Who failed.
+        who: Who,
+        /// Why.
+        failure: &'a Failure,
+    },
     /// Something was deleted (or would be).
     Deleted {
         /// Its path below the destination.
