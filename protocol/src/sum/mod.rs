@@ -6,4 +6,4 @@ mod rolling;
 mod strong;
 
 pub use rolling::Rolling;
-pub use strong::{BlockSum, FileSum, SumKind};
+pub use strong::{BlockSum, Digest, FileSum, SumKind};
