@@ -2,6 +2,7 @@
 //!
 //! Wire: protocol/doc/20-transfer.md, protocol/doc/21-tokens-and-compression.md
 
+mod framed;
 mod item;
 mod signature;
 mod stats;
@@ -10,4 +11,4 @@ mod token;
 pub use item::{BasisKind, Item, ItemFlags};
 pub use signature::{BlockSignature, SumHead};
 pub use stats::{DeleteCounts, TransferStats};
-pub use token::{BlockIndex, Compressor, Token};
+pub use token::{put_literal_head, BlockIndex, Compressor, Token, TokenDecoder, TokenEncoder, TokenEvent};
