@@ -64,6 +64,16 @@ pub enum What<'a> {
         /// The reason.
         error: &'a io::Error,
     },
+    /// The same without the word `failed`: `rsync: [WHO] TEXT "PATH": REASON (ERRNO)`, such as
+    /// `send_files failed to open`.
+    Reason {
+        /// The wording in front of the name.
+        text: &'static str,
+        /// The full name of the item.
+        path: &'a [u8],
+        /// The reason.
+        error: &'a io::Error,
+    },
     /// A sentence around a name: BEFORE, then PATH, then AFTER; no `[WHO]`, no quotes added.
     Sentence {
         /// Text in front.

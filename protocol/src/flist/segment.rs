@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::entry::Fixed;
-use super::{compare, DirNdx, EntryFlags, EntryRef, Extra, IdName, IoErrors, Ndx, NewEntry, Order, OwnedEntry};
+use super::{compare, DirNdx, EntryFlags, EntryRef, Extra, HardLink, IdName, IoErrors, Ndx, NewEntry, Order, OwnedEntry};
 use crate::error::Misuse;
 use crate::limits::PATH_MAX;
 
@@ -181,6 +181,15 @@ impl SegmentBuilder {
     pub fn change_flags(&mut self, position: usize, add: EntryFlags, remove: EntryFlags) {
         if let Some(fixed) = self.segment.entries.get_mut(position) {
             fixed.flags = (fixed.flags - remove) | add;
+        }
+    }
+
+    /// Sets the hard-link group of the entry at a position: a sender knows it once the order of
+    /// transmission is known.
+    pub fn set_hard_link(&mut self, position: usize, link: HardLink) {
+        let extra = self.segment.entries.get(position).and_then(|fixed| fixed.extra.checked_sub(1));
+        if let Some(extra) = extra.and_then(|i| self.segment.extras.get_mut(i as usize)) {
+            extra.hard_link = Some(link);
         }
     }
 
