@@ -101,6 +101,16 @@ impl FileList {
         }
     }
 
+    /// Looks up the index of a transfer: an entry that is live and a regular file.
+    pub fn find_for_transfer(&self, ndx: Ndx) -> Result<Found, PeerMisbehaved> {
+        let found = self.find(ndx)?;
+        if found.position.is_some() && found.entry().is_regular() {
+            Ok(found)
+        } else {
+            Err(PeerMisbehaved::NotRegular(ndx))
+        }
+    }
+
     /// Returns the live segments, oldest first.
     pub fn live(&self) -> impl DoubleEndedIterator<Item = &Arc<Segment>> + ExactSizeIterator {
         self.live.iter()
