@@ -1,2 +1,3 @@
 //! suisei.
+mod output;
 fn main() {}

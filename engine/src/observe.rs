@@ -128,7 +128,8 @@ pub enum Moment {
 }
 
 /// One item of the transfer, as the reporting role of the client sees it. A transfer is reported
-/// twice, an item without data once, as finished.
+/// twice, as begun and as finished (in a dry run one right after the other); an item without
+/// data once, as finished.
 #[derive(Debug)]
 pub struct ItemReport<'a> {
     /// Begun or finished.
@@ -164,6 +165,8 @@ pub struct Progress {
     pub to_check: u64,
     /// Items known so far.
     pub known: u64,
+    /// Sum of the sizes of all files known so far, for `--info=progress2`.
+    pub total_size: u64,
     /// Whether the list is complete (`to-chk` rather than `ir-chk`).
     pub list_complete: bool,
 }

@@ -1,0 +1,114 @@
+//! The server's observer: the client prints items, the server only says what went wrong.
+//!
+//! Errors go to our own standard error, which a remote shell shows to the user, unless the client
+//! asked for messages; information always goes as messages.
+//! Wire: protocol/doc/22-output.md#1-where-text-goes
+
+use std::io::{self, Write};
+use std::sync::OnceLock;
+
+use suisei_engine::observe::{Class, Event, Observer};
+use suisei_protocol::flist::{FileKind, RelPath};
+use suisei_protocol::mux::{Notice, TextKind};
+
+use super::escape::{escape, HighBytes};
+use super::info::{Info, InfoLevels};
+use super::words;
+
+/// Where the server's messages can be handed over, once the link stands.
+pub type NoticeSink = Box<dyn Fn(Notice) + Send + Sync>;
+
+/// What the client told us about messages.
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    /// Levels of `--info`, the client's verbosity included.
+    pub info: InfoLevels,
+    /// Whether errors go as messages rather than to standard error.
+    pub errors_as_messages: bool,
+    /// `--msgs2stderr`: everything goes to standard error.
+    pub all_to_stderr: bool,
+    /// Whether deletions have a message of their own (29).
+    pub has_deleted_message: bool,
+}
+
+/// The server's observer.
+pub struct Forwarder {
+    settings: ServerSettings,
+    sink: OnceLock<NoticeSink>,
+}
+
+impl Forwarder {
+    /// Starts without a link: texts go to standard error until [`Forwarder::attach`].
+    pub fn new(settings: ServerSettings) -> Self {
+        Forwarder { settings, sink: OnceLock::new() }
+    }
+
+    /// Hands over the way to the client.
+    pub fn attach(&self, sink: NoticeSink) {
+        // A second link in one process does not exist; the first stays.
+        let _ = self.sink.set(sink);
+    }
+
+    fn info(&self, line: Vec<u8>) {
+        if self.settings.all_to_stderr {
+            return stderr(&line);
+        }
+        if let Some(sink) = self.sink.get() {
+            sink(Notice::Text(TextKind::Info, words::cut(line).into()));
+        }
+    }
+
+    fn error(&self, kind: TextKind, line: Vec<u8>) {
+        match self.sink.get() {
+            Some(sink) if self.settings.errors_as_messages && !self.settings.all_to_stderr => {
+                sink(Notice::Text(kind, words::cut(line).into()));
+            }
+            _ => stderr(&line),
+        }
+    }
+
+    fn deleted(&self, path: RelPath<'_>, kind: FileKind) {
+        let is_dir = kind == FileKind::Directory;
+        if self.settings.has_deleted_message {
+            if let Some(sink) = self.sink.get() {
+                sink(Notice::Deleted { path: path.as_bytes().to_vec().into(), is_dir });
+            }
+        } else if self.settings.info.of(Info::Del) >= 1 {
+            let slash: &[u8] = if is_dir { b"/\n" } else { b"\n" };
+            self.info([b"deleting ", path.as_bytes(), slash].concat());
+        }
+    }
+}
+
+fn stderr(line: &[u8]) {
+    // Nobody may be listening any more; the exit code still tells.
+    let _ = io::stderr().write_all(&escape(line, HighBytes::Escape));
+}
+
+impl Observer for Forwarder {
+    fn event(&self, event: Event<'_>) {
+        match event {
+            Event::Deleted { path, kind } => self.deleted(path, kind),
+            Event::Note(path, note) => {
+                if let Some(line) = words::note(path, note, &self.settings.info) {
+                    self.info(line);
+                }
+            }
+            Event::Problem(problem) => {
+                let kind = match problem.class {
+                    Class::Warning => TextKind::Warning,
+                    Class::Error => TextKind::Error,
+                    Class::Transfer => TextKind::ErrorXfer,
+                };
+                self.error(kind, words::problem(&problem));
+            }
+            Event::DeletionSkipped => self.info(words::deletion_skipped().to_vec()),
+            Event::DeleteLimit { skipped } => self.error(TextKind::Warning, words::delete_limit(skipped)),
+            Event::DestinationCreated { path, levels } if self.settings.info.of(Info::Name) >= 1 => {
+                self.info(words::destination_created(path, levels));
+            }
+            // The client reports items, progress and totals; our peer's texts are not for us.
+            _ => {}
+        }
+    }
+}

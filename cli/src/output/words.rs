@@ -1,0 +1,165 @@
+//! The wording of problems and notes, shared by both ends.
+//!
+//! Wire: protocol/doc/22-output.md#11-other-messages
+
+use std::io;
+
+use bstr::ByteSlice;
+use suisei_engine::observe::{Class, Note, Problem, What, Who};
+use suisei_protocol::flist::{FileKind, RelPath};
+
+use super::info::{Info, InfoLevels};
+
+/// Returns the `[WHO]` of a role.
+pub fn role(who: Who) -> &'static str {
+    match who {
+        Who::Sender => "sender",
+        Who::Generator => "generator",
+        Who::Receiver => "receiver",
+        Who::ReceivingSide => "Receiver",
+    }
+}
+
+/// Returns a system error as stock words it: `No such file or directory (2)`.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(code) => {
+            let words = text.split(" (os error").next().unwrap_or(&text);
+            format!("{words} ({code})")
+        }
+        None => text,
+    }
+}
+
+/// Returns the line of a problem, its newline included.
+pub fn problem(problem: &Problem<'_>) -> Vec<u8> {
+    let mut line = Vec::new();
+    match problem.what {
+        What::Call { call, path, error } => {
+            line.extend(format!("rsync: [{}] {call} \"", role(problem.who)).into_bytes());
+            line.extend_from_slice(path);
+            line.extend(format!("\" failed: {}", reason(error)).into_bytes());
+        }
+        What::Sentence { before, path, after } => {
+            line.extend_from_slice(before.as_bytes());
+            line.extend_from_slice(path);
+            line.extend_from_slice(after.as_bytes());
+        }
+    }
+    line.push(b'\n');
+    line
+}
+
+/// Whether a class of problem is an error rather than a warning.
+pub fn is_error(class: Class) -> bool {
+    class != Class::Warning
+}
+
+/// Returns the line of a note, its newline included; nothing if the levels hide it.
+pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels) -> Option<Vec<u8>> {
+    let shown = match note {
+        Note::UpToDate => levels.of(Info::Name) >= 2,
+        Note::Exists(_) | Note::Newer | Note::OverMaxSize | Note::UnderMinSize | Note::NotCreating(_) => {
+            levels.of(Info::Skip) >= 1
+        }
+        Note::NonRegular => levels.of(Info::Nonreg) >= 1,
+        Note::SkippingDirectory | Note::NotEmpty => true,
+        Note::MountPoint => levels.of(Info::Mount) >= 1,
+        Note::SenderRemoved => levels.of(Info::Remove) >= 1,
+        Note::UnsafeLinkIgnored(_) => levels.of(Info::Name) >= 1,
+        Note::UnsafeLinkCopied(_) => levels.of(Info::Symsafe) >= 1,
+        Note::BackedUp(_) => levels.of(Info::Backup) >= 1,
+    };
+    if !shown {
+        return None;
+    }
+    let name = path.as_bytes();
+    let mut line = match note {
+        Note::UpToDate => [name, b" is uptodate"].concat(),
+        Note::Exists(detail) if levels.of(Info::Skip) >= 2 => [name, b" exists (", detail.as_bytes(), b")"].concat(),
+        Note::Exists(_) => [name, b" exists"].concat(),
+        Note::Newer => [name, b" is newer"].concat(),
+        Note::OverMaxSize => [name, b" is over max-size"].concat(),
+        Note::UnderMinSize => [name, b" is under min-size"].concat(),
+        Note::NotCreating(FileKind::Directory) => [b"not creating new directory \"", name, b"\""].concat(),
+        Note::NotCreating(_) => [b"not creating new file \"", name, b"\""].concat(),
+        Note::NonRegular => [b"skipping non-regular file \"", name, b"\""].concat(),
+        Note::SkippingDirectory => [b"skipping directory ", name].concat(),
+        Note::NotEmpty => [b"cannot delete non-empty directory: ", name].concat(),
+        Note::MountPoint => [b"cannot delete mount point: ", name].concat(),
+        Note::SenderRemoved => [b"sender removed ", name].concat(),
+        Note::UnsafeLinkIgnored(target) => {
+            [b"ignoring unsafe symlink \"", name, b"\" -> \"", target, b"\""].concat()
+        }
+        Note::UnsafeLinkCopied(target) => [b"copying unsafe symlink \"", name, b"\" -> \"", target, b"\""].concat(),
+        Note::BackedUp(to) => [b"backed up ", name, b" to ", to].concat(),
+    };
+    line.push(b'\n');
+    Some(line)
+}
+
+/// Returns the line that says why deletions stopped, its newline included.
+pub fn deletion_skipped() -> &'static [u8] {
+    b"IO error encountered -- skipping file deletion\n"
+}
+
+/// Returns the line that says how many deletions were not done, its newline included.
+pub fn delete_limit(skipped: u64) -> Vec<u8> {
+    format!("Deletions stopped due to --max-delete limit ({skipped} skipped)\n").into_bytes()
+}
+
+/// Returns the line that says that the destination was made, its newline included.
+pub fn destination_created(path: &[u8], levels: u32) -> Vec<u8> {
+    let mut line = match levels {
+        0 | 1 => b"created directory ".to_vec(),
+        n => format!("created {n} directories for ").into_bytes(),
+    };
+    line.extend_from_slice(path);
+    line.push(b'\n');
+    line
+}
+
+/// Cuts a text that would not fit a message: 5119 bytes, ending in `[...]` before the newline.
+pub fn cut(mut text: Vec<u8>) -> Vec<u8> {
+    const MOST: usize = 5119;
+    if text.len() > MOST {
+        let newline = text.last() == Some(&b'\n');
+        text.truncate(MOST - b"[...]".len() - usize::from(newline));
+        text.extend_from_slice(b"[...]");
+        if newline {
+            text.push(b'\n');
+        }
+    }
+    debug_assert!(text.find(b"\0").is_none() || text.len() <= MOST);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_call_names_role_path_and_reason() {
+        let error = io::Error::from_raw_os_error(2);
+        let p = Problem {
+            who: Who::Sender,
+            class: Class::Transfer,
+            what: What::Call { call: "link_stat", path: b"/tmp/x", error: &error },
+        };
+        assert_eq!(
+            problem(&p).as_bstr(),
+            b"rsync: [sender] link_stat \"/tmp/x\" failed: No such file or directory (2)\n".as_bstr()
+        );
+    }
+
+    #[test]
+    fn skips_are_shown_from_their_level_on() {
+        let mut levels = InfoLevels::default();
+        levels.imply_verbosity(1);
+        assert_eq!(note(RelPath::new(b"a"), Note::Newer, &levels), None);
+        levels.imply_verbosity(2);
+        assert_eq!(note(RelPath::new(b"a"), Note::Newer, &levels).unwrap().as_bstr(), "a is newer\n");
+        assert_eq!(note(RelPath::new(b"a"), Note::Exists("uptodate"), &levels).unwrap().as_bstr(), "a exists\n");
+    }
+}
