@@ -98,8 +98,11 @@ const DEBUG_WORDS: [Word<Debug>; 24] = [
 ];
 
 /// What each `-v` adds, by verbosity 0 to 2, later levels add no info words.
-const INFO_BY_VERBOSITY: [&str; 3] =
-    ["NONREG", "COPY,DEL,FLIST,MISC,NAME,STATS,SYMSAFE", "BACKUP,MISC2,MOUNT,NAME2,REMOVE,SKIP"];
+const INFO_BY_VERBOSITY: [&str; 3] = [
+    "NONREG",
+    "COPY,DEL,FLIST,MISC,NAME,STATS,SYMSAFE",
+    "BACKUP,MISC2,MOUNT,NAME2,REMOVE,SKIP",
+];
 
 const DEBUG_BY_VERBOSITY: [&str; 6] = [
     "",
@@ -124,7 +127,10 @@ pub type DebugLevels = Levels<24>;
 
 impl<const N: usize> Default for Levels<N> {
     fn default() -> Self {
-        Levels { implied: [0; N], typed: [None; N] }
+        Levels {
+            implied: [0; N],
+            typed: [None; N],
+        }
     }
 }
 
@@ -138,7 +144,11 @@ impl<const N: usize> Levels<N> {
         for item in list.split(',').filter(|item| !item.is_empty()) {
             let name = item.trim_end_matches(|c: char| c.is_ascii_digit());
             let digits = &item[name.len()..];
-            let level = if digits.is_empty() { 1 } else { digits.parse::<u8>().unwrap_or(4).min(4) };
+            let level = if digits.is_empty() {
+                1
+            } else {
+                digits.parse::<u8>().unwrap_or(4).min(4)
+            };
             let all = name.eq_ignore_ascii_case("ALL");
             let none = name.eq_ignore_ascii_case("NONE");
             let mut found = all || none;
@@ -181,12 +191,16 @@ impl InfoLevels {
 
     /// Adds words that another option implies, such as `STATS2` for `--stats`.
     pub fn imply(&mut self, list: &'static str) {
-        self.apply(list, &INFO_WORDS, false).expect("implied words exist");
+        self.apply(list, &INFO_WORDS, false)
+            .expect("implied words exist");
     }
 
     /// Returns the words that were typed, in table order, with their levels.
     pub fn typed(&self) -> impl Iterator<Item = (Info, &'static str, u8)> + '_ {
-        INFO_WORDS.iter().enumerate().filter_map(|(i, (word, name, _))| self.typed[i].map(|level| (*word, *name, level)))
+        INFO_WORDS
+            .iter()
+            .enumerate()
+            .filter_map(|(i, (word, name, _))| self.typed[i].map(|level| (*word, *name, level)))
     }
 }
 
@@ -204,7 +218,8 @@ impl DebugLevels {
     /// Adds what `-v` repeated `verbosity` times implies.
     pub fn imply_verbosity(&mut self, verbosity: u32) {
         for list in DEBUG_BY_VERBOSITY.iter().take(verbosity as usize + 1) {
-            self.apply(list, &DEBUG_WORDS, false).expect("implied words exist");
+            self.apply(list, &DEBUG_WORDS, false)
+                .expect("implied words exist");
         }
     }
 }
@@ -215,8 +230,14 @@ mod tests {
 
     #[test]
     fn words_stand_at_their_own_index() {
-        assert!(INFO_WORDS.iter().enumerate().all(|(i, (word, ..))| *word as usize == i));
-        assert!(DEBUG_WORDS.iter().enumerate().all(|(i, (word, ..))| *word as usize == i));
+        assert!(INFO_WORDS
+            .iter()
+            .enumerate()
+            .all(|(i, (word, ..))| *word as usize == i));
+        assert!(DEBUG_WORDS
+            .iter()
+            .enumerate()
+            .all(|(i, (word, ..))| *word as usize == i));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::io;
 
 use bstr::ByteSlice;
 use suisei_engine::observe::{Class, Note, Problem, What, Who};
+use suisei_engine::Failure;
 use suisei_protocol::flist::{FileKind, RelPath};
 
 use super::info::{Info, InfoLevels};
@@ -41,7 +42,11 @@ pub fn problem(problem: &Problem<'_>) -> Vec<u8> {
             line.extend_from_slice(path);
             line.extend(format!("\" failed: {}", reason(error)).into_bytes());
         }
-        What::Sentence { before, path, after } => {
+        What::Sentence {
+            before,
+            path,
+            after,
+        } => {
             line.extend_from_slice(before.as_bytes());
             line.extend_from_slice(path);
             line.extend_from_slice(after.as_bytes());
@@ -60,9 +65,11 @@ pub fn is_error(class: Class) -> bool {
 pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels) -> Option<Vec<u8>> {
     let shown = match note {
         Note::UpToDate => levels.of(Info::Name) >= 2,
-        Note::Exists(_) | Note::Newer | Note::OverMaxSize | Note::UnderMinSize | Note::NotCreating(_) => {
-            levels.of(Info::Skip) >= 1
-        }
+        Note::Exists(_)
+        | Note::Newer
+        | Note::OverMaxSize
+        | Note::UnderMinSize
+        | Note::NotCreating(_) => levels.of(Info::Skip) >= 1,
         Note::NonRegular => levels.of(Info::Nonreg) >= 1,
         Note::SkippingDirectory | Note::NotEmpty => true,
         Note::MountPoint => levels.of(Info::Mount) >= 1,
@@ -77,22 +84,38 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels) -> Option<Ve
     let name = path.as_bytes();
     let mut line = match note {
         Note::UpToDate => [name, b" is uptodate"].concat(),
-        Note::Exists(detail) if levels.of(Info::Skip) >= 2 => [name, b" exists (", detail.as_bytes(), b")"].concat(),
+        Note::Exists(detail) if levels.of(Info::Skip) >= 2 => {
+            [name, b" exists (", detail.as_bytes(), b")"].concat()
+        }
         Note::Exists(_) => [name, b" exists"].concat(),
         Note::Newer => [name, b" is newer"].concat(),
         Note::OverMaxSize => [name, b" is over max-size"].concat(),
         Note::UnderMinSize => [name, b" is under min-size"].concat(),
-        Note::NotCreating(FileKind::Directory) => [b"not creating new directory \"", name, b"\""].concat(),
+        Note::NotCreating(FileKind::Directory) => {
+            [b"not creating new directory \"", name, b"\""].concat()
+        }
         Note::NotCreating(_) => [b"not creating new file \"", name, b"\""].concat(),
         Note::NonRegular => [b"skipping non-regular file \"", name, b"\""].concat(),
         Note::SkippingDirectory => [b"skipping directory ", name].concat(),
         Note::NotEmpty => [b"cannot delete non-empty directory: ", name].concat(),
         Note::MountPoint => [b"cannot delete mount point: ", name].concat(),
         Note::SenderRemoved => [b"sender removed ", name].concat(),
-        Note::UnsafeLinkIgnored(target) => {
-            [b"ignoring unsafe symlink \"", name, b"\" -> \"", target, b"\""].concat()
-        }
-        Note::UnsafeLinkCopied(target) => [b"copying unsafe symlink \"", name, b"\" -> \"", target, b"\""].concat(),
+        Note::UnsafeLinkIgnored(target) => [
+            b"ignoring unsafe symlink \"",
+            name,
+            b"\" -> \"",
+            target,
+            b"\"",
+        ]
+        .concat(),
+        Note::UnsafeLinkCopied(target) => [
+            b"copying unsafe symlink \"",
+            name,
+            b"\" -> \"",
+            target,
+            b"\"",
+        ]
+        .concat(),
         Note::BackedUp(to) => [b"backed up ", name, b" to ", to].concat(),
     };
     line.push(b'\n');
@@ -120,6 +143,73 @@ pub fn destination_created(path: &[u8], levels: u32) -> Vec<u8> {
     line
 }
 
+/// Returns the lines that say why this end ends the run: the cause, then the final line. The
+/// peer has explained its own exit already.
+pub fn failure(who: Who, failure: &Failure) -> Vec<u8> {
+    let name = role(who);
+    let cause = match failure {
+        Failure::PeerExit(_) | Failure::Sibling => return Vec::new(),
+        Failure::Interrupted => String::new(),
+        Failure::Timeout(after) => format!(
+            "[{name}] io timeout after {} seconds -- exiting\n",
+            after.as_secs()
+        ),
+        Failure::PeerClosed { received, .. } => {
+            format!("rsync: connection unexpectedly closed ({received} bytes received so far) [{name}]\n")
+        }
+        Failure::Connection { call, error } => {
+            format!("rsync: [{name}] {call} error: {}\n", reason(error))
+        }
+        Failure::Protocol(error) => format!("{error} [{name}]\n"),
+        Failure::Selection { text } | Failure::FileIo { text } | Failure::Usage { text } => {
+            format!("{text}\n")
+        }
+    };
+    let mut lines = cause.into_bytes();
+    lines.extend(final_line(failure.exit_code(), name).into_bytes());
+    lines
+}
+
+/// Returns the final line of a run that did not end well, its newline included: scripts match on
+/// its shape.
+///
+/// Wire: protocol/doc/22-output.md#14-exit-codes
+pub fn final_line(code: u8, who: &str) -> String {
+    let text = match code {
+        1 => "syntax or usage error",
+        2 => "protocol incompatibility",
+        3 => "errors selecting input/output files, dirs",
+        4 => "requested action not supported",
+        5 => "error starting client-server protocol",
+        10 => "error in socket IO",
+        11 => "error in file IO",
+        12 => "error in rsync protocol data stream",
+        13 => "errors with program diagnostics",
+        14 => "error in IPC code",
+        15 => "sibling process crashed",
+        16 => "sibling process terminated abnormally",
+        19 => "received SIGUSR1",
+        20 => "received SIGINT, SIGTERM, or SIGHUP",
+        21 => "waitpid() failed",
+        22 => "error allocating core memory buffers",
+        23 => "some files/attrs were not transferred (see previous errors)",
+        24 => "some files vanished before they could be transferred",
+        25 => "the --max-delete limit stopped deletions",
+        30 => "timeout in data send/receive",
+        35 => "timeout waiting for daemon connection",
+        124 => "remote shell failed",
+        125 => "remote shell killed",
+        126 => "remote command could not be run",
+        127 => "remote command not found",
+        _ => "unexplained error",
+    };
+    let kind = if code == 24 { "warning" } else { "error" };
+    format!(
+        "rsync {kind}: {text} (code {code}) at main.rs(1) [{who}={}]\n",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
 /// Cuts a text that would not fit a message: 5119 bytes, ending in `[...]` before the newline.
 pub fn cut(mut text: Vec<u8>) -> Vec<u8> {
     const MOST: usize = 5119;
@@ -145,11 +235,16 @@ mod tests {
         let p = Problem {
             who: Who::Sender,
             class: Class::Transfer,
-            what: What::Call { call: "link_stat", path: b"/tmp/x", error: &error },
+            what: What::Call {
+                call: "link_stat",
+                path: b"/tmp/x",
+                error: &error,
+            },
         };
         assert_eq!(
             problem(&p).as_bstr(),
-            b"rsync: [sender] link_stat \"/tmp/x\" failed: No such file or directory (2)\n".as_bstr()
+            b"rsync: [sender] link_stat \"/tmp/x\" failed: No such file or directory (2)\n"
+                .as_bstr()
         );
     }
 
@@ -159,7 +254,17 @@ mod tests {
         levels.imply_verbosity(1);
         assert_eq!(note(RelPath::new(b"a"), Note::Newer, &levels), None);
         levels.imply_verbosity(2);
-        assert_eq!(note(RelPath::new(b"a"), Note::Newer, &levels).unwrap().as_bstr(), "a is newer\n");
-        assert_eq!(note(RelPath::new(b"a"), Note::Exists("uptodate"), &levels).unwrap().as_bstr(), "a exists\n");
+        assert_eq!(
+            note(RelPath::new(b"a"), Note::Newer, &levels)
+                .unwrap()
+                .as_bstr(),
+            "a is newer\n"
+        );
+        assert_eq!(
+            note(RelPath::new(b"a"), Note::Exists("uptodate"), &levels)
+                .unwrap()
+                .as_bstr(),
+            "a exists\n"
+        );
     }
 }
