@@ -42,6 +42,11 @@ pub fn problem(problem: &Problem<'_>) -> Vec<u8> {
             line.extend_from_slice(path);
             line.extend(format!("\" failed: {}", reason(error)).into_bytes());
         }
+        What::Reason { text, path, error } => {
+            line.extend(format!("rsync: [{}] {text} \"", role(problem.who)).into_bytes());
+            line.extend_from_slice(path);
+            line.extend(format!("\": {}", reason(error)).into_bytes());
+        }
         What::Sentence {
             before,
             path,
