@@ -1,37 +1,64 @@
 //! Users and groups: names of numbers, numbers of names, and who this process is.
 
+use std::sync::OnceLock;
+
+use nix::unistd::{Gid, Group, Uid, User};
+
 /// Returns the name of a user.
-pub fn user_name(_uid: u32) -> Option<Vec<u8>> {
-    todo!()
+pub fn user_name(uid: u32) -> Option<Vec<u8>> {
+    Some(User::from_uid(Uid::from_raw(uid)).ok()??.name.into_bytes())
 }
 
 /// Returns the name of a group.
-pub fn group_name(_gid: u32) -> Option<Vec<u8>> {
-    todo!()
+pub fn group_name(gid: u32) -> Option<Vec<u8>> {
+    Some(Group::from_gid(Gid::from_raw(gid)).ok()??.name.into_bytes())
 }
 
 /// Returns the number of a user.
-pub fn user_id(_name: &[u8]) -> Option<u32> {
-    todo!()
+pub fn user_id(name: &[u8]) -> Option<u32> {
+    Some(User::from_name(std::str::from_utf8(name).ok()?).ok()??.uid.as_raw())
 }
 
 /// Returns the number of a group.
-pub fn group_id(_name: &[u8]) -> Option<u32> {
-    todo!()
+pub fn group_id(name: &[u8]) -> Option<u32> {
+    Some(Group::from_name(std::str::from_utf8(name).ok()?).ok()??.gid.as_raw())
 }
 
 /// Returns the effective user id.
 pub fn effective_uid() -> u32 {
-    todo!()
+    rustix::process::geteuid().as_raw()
 }
 
 /// Returns the effective group and the supplementary groups.
 pub fn groups() -> Vec<u32> {
-    todo!()
+    let mut groups = vec![rustix::process::getegid().as_raw()];
+    groups.extend(rustix::process::getgroups().unwrap_or_default().into_iter().map(|gid| gid.as_raw()));
+    groups
 }
 
-/// Returns the process umask, read once. The first call must come before threads create files:
-/// `run` makes it.
+/// Returns the process umask, read once. The first call must come before threads create files,
+/// because reading it means setting it for a moment: `run` makes it.
 pub fn umask() -> u32 {
-    todo!()
+    static UMASK: OnceLock<u32> = OnceLock::new();
+    *UMASK.get_or_init(|| {
+        let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+        rustix::process::umask(mask);
+        #[allow(clippy::useless_conversion)]
+        u32::from(mask.as_raw_mode())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_known_both_ways_and_strangers_are_not() {
+        assert_eq!(user_name(0).as_deref(), Some(&b"root"[..]));
+        assert_eq!(user_id(b"root"), Some(0));
+        assert_eq!(group_id(&group_name(0).unwrap()), Some(0));
+        assert_eq!(user_name(3_999_999_999), None);
+        assert_eq!(user_id(b"no such user"), None);
+        assert_eq!(group_id(b"\xff\xfe"), None);
+    }
 }

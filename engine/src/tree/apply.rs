@@ -1,5 +1,12 @@
 //! Attributes that are to be set, in the one order that keeps them: owner, mode, times.
 
+use std::io;
+
+use suisei_protocol::flist::FileKind;
+
+use super::Meta;
+use crate::sys::meta::Target;
+
 /// Times to set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
@@ -20,4 +27,59 @@ pub struct Attributes {
     pub permissions: Option<u32>,
     /// Times.
     pub times: Option<Times>,
+}
+
+/// An attribute that could not be set.
+#[derive(Debug, thiserror::Error)]
+#[error("{call}: {error}")]
+pub struct NotApplied {
+    /// What stock rsync says in front of the name: `chown`, `failed to set permissions on`,
+    /// `failed to set times on`.
+    pub call: &'static str,
+    /// The reason.
+    pub error: io::Error,
+}
+
+impl From<NotApplied> for io::Error {
+    fn from(failed: NotApplied) -> io::Error {
+        failed.error
+    }
+}
+
+/// Sets what `now` does not already satisfy. A step that fails does not stop those behind it; the
+/// first failure is returned.
+pub(super) fn apply(target: Target<'_>, now: &Meta, want: &Attributes) -> Result<(), NotApplied> {
+    let mut failed = None;
+    let mut note = |call, result: io::Result<()>| {
+        if let (None, Err(error)) = (&failed, result) {
+            failed = Some(NotApplied { call, error });
+        }
+    };
+
+    let uid = want.uid.filter(|&uid| uid != now.uid);
+    let gid = want.gid.filter(|&gid| gid != now.gid);
+    let chowned = uid.is_some() || gid.is_some();
+    if chowned {
+        note("chown", target.chown(uid, gid));
+    }
+
+    if now.kind() != FileKind::Symlink {
+        // A chown takes setuid and setgid away, wanted or not.
+        let lost = chowned && now.mode.permissions() & 0o6000 != 0;
+        let permissions = want.permissions.unwrap_or(now.mode.permissions()) & 0o7777;
+        if permissions != now.mode.permissions() || lost {
+            note("failed to set permissions on", target.chmod(permissions));
+        }
+    }
+
+    if let Some(times) = want.times {
+        let times = Times {
+            mtime: times.mtime.filter(|&mtime| mtime != (now.mtime, now.mtime_nsec)),
+            atime: times.atime.filter(|&atime| atime != (now.atime, now.atime_nsec)),
+        };
+        if times.mtime.is_some() || times.atime.is_some() {
+            note("failed to set times on", target.set_times(&times));
+        }
+    }
+    failed.map_or(Ok(()), Err)
 }

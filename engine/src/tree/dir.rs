@@ -1,12 +1,41 @@
 //! A held directory and every verb on its members. Names are single components.
+//!
+//! Each verb is one system call on (descriptor, name): nothing between the root and the member is
+//! looked up again, so nobody can put a symlink in the way. Names with a slash, `..` and empty
+//! names are refused; `.` is the directory itself where that has a meaning.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use rustix::fs::{openat, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
 use suisei_protocol::flist::{FileKind, Rdev};
 
-use super::{Attributes, Meta, TempFile};
+use super::apply::apply;
+use super::temp::temp_base;
+use super::{Attributes, Meta, NotApplied, TempFile};
+use crate::sys::meta::{self, mode_bits, Target};
+use crate::sys::{nodes, open};
+
+/// Reading, without following a symlink, and without waiting for the writer of a pipe.
+const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// Reading and writing what is there.
+const IN_PLACE: OFlags =
+    OFlags::RDWR.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// Making a file that must not be there.
+pub(super) const NEW: OFlags = OFlags::RDWR
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// Rounds of a verb that races with others before it gives up.
+pub(super) const TRIES: u32 = 100;
 
 /// One member of a directory, as listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,125 +46,300 @@ pub struct DirMember {
     pub kind: Option<FileKind>,
 }
 
-/// A directory held open.
+/// A directory held open. One that stands for a missing root has no descriptor and no members.
 #[derive(Debug)]
-pub struct Dir {}
+pub struct Dir {
+    fd: Option<OwnedFd>,
+}
 
 impl Dir {
+    /// Holds an open directory.
+    pub fn new(fd: OwnedFd) -> Dir {
+        Dir { fd: Some(fd) }
+    }
+
+    /// Stands for a directory that does not exist.
+    pub(super) fn missing() -> Dir {
+        Dir { fd: None }
+    }
+
+    /// Whether this stands for a directory that does not exist.
+    pub fn is_missing(&self) -> bool {
+        self.fd.is_none()
+    }
+
+    /// Borrows the descriptor; NotFound if there is no directory.
+    pub fn held(&self) -> io::Result<BorrowedFd<'_>> {
+        self.fd.as_ref().map(AsFd::as_fd).ok_or_else(|| Errno::NOENT.into())
+    }
+
+    /// Returns the descriptor for a call on `name`.
+    fn at(&self, name: &[u8]) -> io::Result<BorrowedFd<'_>> {
+        if name.is_empty() || name == b".." || name.contains(&b'/') || name.contains(&0) {
+            return Err(Errno::INVAL.into());
+        }
+        self.held()
+    }
+
     /// Returns the metadata of the directory itself.
     pub fn meta(&self) -> io::Result<Meta> {
-        todo!()
+        meta::of_open(self.held()?)
     }
 
     /// Returns the metadata of a member without following symlinks; nothing if it does not exist.
-    pub fn stat(&self, _name: &[u8]) -> io::Result<Option<Meta>> {
-        todo!()
+    pub fn stat(&self, name: &[u8]) -> io::Result<Option<Meta>> {
+        self.stat_by(name, meta::of_member)
     }
 
-    /// Returns the metadata of what a member leads to.
-    pub fn stat_following(&self, _name: &[u8]) -> io::Result<Option<Meta>> {
-        todo!()
+    /// Returns the metadata of what a member leads to; nothing if it leads nowhere.
+    pub fn stat_following(&self, name: &[u8]) -> io::Result<Option<Meta>> {
+        self.stat_by(name, meta::of_member_following)
+    }
+
+    fn stat_by(
+        &self,
+        name: &[u8],
+        stat: impl Fn(BorrowedFd<'_>, &[u8]) -> io::Result<Meta>,
+    ) -> io::Result<Option<Meta>> {
+        if self.is_missing() {
+            return Ok(None);
+        }
+        let answer = match name {
+            b"." => self.meta(),
+            _ => stat(self.at(name)?, name),
+        };
+        match answer {
+            Ok(meta) => Ok(Some(meta)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Lists the members, without `.` and `..`, in no order.
     pub fn list(&self) -> io::Result<Vec<DirMember>> {
-        todo!()
+        if self.is_missing() {
+            return Ok(Vec::new());
+        }
+        // Listing moves the position of a descriptor: use one that nobody shares.
+        let mut members = Vec::new();
+        for member in rustix::fs::Dir::new(open::reopen_dir(self.held()?)?)? {
+            let member = member?;
+            let name = member.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                members.push(DirMember { name: name.into(), kind: kind_of(member.file_type()) });
+            }
+        }
+        Ok(members)
     }
 
     /// Opens a member for reading. A symlink is refused; a pipe does not block.
-    pub fn open_file(&self, _name: &[u8]) -> io::Result<File> {
-        todo!()
+    pub fn open_file(&self, name: &[u8]) -> io::Result<File> {
+        Ok(openat(self.at(name)?, name, READ, Mode::empty())?.into())
     }
 
     /// Opens what a member leads to for reading.
-    pub fn open_file_following(&self, _name: &[u8]) -> io::Result<File> {
-        todo!()
+    pub fn open_file_following(&self, name: &[u8]) -> io::Result<File> {
+        Ok(openat(self.at(name)?, name, READ - OFlags::NOFOLLOW, Mode::empty())?.into())
     }
 
     /// Opens a member that must be a regular file for reading, with the metadata of what was
     /// opened. Anything else is refused (InvalidInput, or ELOOP for a symlink).
-    pub fn open_regular(&self, _name: &[u8]) -> io::Result<(File, Meta)> {
-        todo!()
+    pub fn open_regular(&self, name: &[u8]) -> io::Result<(File, Meta)> {
+        let file = self.open_file(name)?;
+        let meta = meta::of_open(&file)?;
+        if meta.kind() != FileKind::Regular {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        Ok((file, meta))
     }
 
     /// Reads a regular member of at most `limit` bytes (FileTooLarge above), such as a merge file.
-    pub fn read_small(&self, _name: &[u8], _limit: u64) -> io::Result<Vec<u8>> {
-        todo!()
+    pub fn read_small(&self, name: &[u8], limit: u64) -> io::Result<Vec<u8>> {
+        let (file, _) = self.open_regular(name)?;
+        let mut content = Vec::new();
+        file.take(limit.saturating_add(1)).read_to_end(&mut content)?;
+        if content.len() as u64 > limit {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(content)
     }
 
     /// Opens a member for writing in place (reading too), creating it with `mode` if it is not
     /// there. A symlink is refused. An existing file that is not writable is made so for the open
     /// and restored at once.
-    pub fn open_in_place(&self, _name: &[u8], _mode: u32) -> io::Result<File> {
-        todo!()
+    pub fn open_in_place(&self, name: &[u8], mode: u32) -> io::Result<File> {
+        let dir = self.at(name)?;
+        for _ in 0..TRIES {
+            // O_CREAT alone would also create what a dangling symlink names, and is refused in
+            // sticky directories for files of others: so either it is there, or it is new.
+            match openat(dir, name, IN_PLACE, Mode::empty()) {
+                Ok(file) => return refuse_pipes(file),
+                Err(Errno::NOENT) => match openat(dir, name, NEW, mode_bits(mode)) {
+                    Err(Errno::EXIST) => continue,
+                    answer => return Ok(answer?.into()),
+                },
+                Err(Errno::ACCESS) => return self.open_unwritable(name),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Errno::AGAIN.into())
     }
 
-    /// Creates a temp file for a future member `name`: `.name.XXXXXX`, mode `mode & 0o700`.
+    fn open_unwritable(&self, name: &[u8]) -> io::Result<File> {
+        let dir = self.at(name)?;
+        let before = meta::of_member(dir, name)?;
+        let permissions = before.mode.permissions();
+        if before.kind() != FileKind::Regular || permissions & 0o600 == 0o600 {
+            return Err(Errno::ACCESS.into());
+        }
+        let member = Target::Member(dir, name);
+        // Not the owner: the answer to the open is the one to report.
+        member.chmod(permissions | 0o600).map_err(|_| io::Error::from(Errno::ACCESS))?;
+        let opened = openat(dir, name, IN_PLACE, Mode::empty());
+        match opened {
+            Ok(file) if meta::of_open(&file)?.is_same_file(&before) => {
+                Target::Open(file.as_fd()).chmod(permissions)?;
+                Ok(file.into())
+            }
+            Ok(_) => Err(Errno::AGAIN.into()),
+            Err(error) => {
+                member.chmod(permissions)?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Creates a temp file for a future member `name`: `.name.XXXXXX`, mode
+    /// `(mode | 0o200) & 0o700`.
     ///
     /// Wire: protocol/doc/20-transfer.md#13-writing-and-finishing-a-file
-    pub fn create_temp(self: &Arc<Self>, _name: &[u8], _mode: u32) -> io::Result<TempFile> {
-        todo!()
+    pub fn create_temp(self: &Arc<Self>, name: &[u8], mode: u32) -> io::Result<TempFile> {
+        self.at(name)?;
+        TempFile::create(self, &temp_base(name, b"."), mode)
     }
 
     /// The same for `--temp-dir`, where the name gets no dot in front.
-    pub fn create_temp_elsewhere(self: &Arc<Self>, _name: &[u8], _mode: u32) -> io::Result<TempFile> {
-        todo!()
+    pub fn create_temp_elsewhere(self: &Arc<Self>, name: &[u8], mode: u32) -> io::Result<TempFile> {
+        self.at(name)?;
+        TempFile::create(self, &temp_base(name, b""), mode)
     }
 
-    /// Makes a directory.
-    pub fn mkdir(&self, _name: &[u8], _mode: u32) -> io::Result<()> {
-        todo!()
+    /// Makes a directory with `mode` less the umask.
+    pub fn mkdir(&self, name: &[u8], mode: u32) -> io::Result<()> {
+        Ok(rustix::fs::mkdirat(self.at(name)?, name, mode_bits(mode))?)
     }
 
     /// Makes a symlink.
-    pub fn symlink(&self, _target: &[u8], _name: &[u8]) -> io::Result<()> {
-        todo!()
+    pub fn symlink(&self, target: &[u8], name: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::symlinkat(target, self.at(name)?, name)?)
     }
 
-    /// Makes a device, pipe or socket.
-    pub fn mknod(&self, _name: &[u8], _kind: FileKind, _permissions: u32, _rdev: Rdev) -> io::Result<()> {
-        todo!()
+    /// Makes a device, pipe or socket with `permissions` less the umask.
+    pub fn mknod(&self, name: &[u8], kind: FileKind, permissions: u32, rdev: Rdev) -> io::Result<()> {
+        nodes::make(self.at(name)?, name, kind, permissions, rdev)
     }
 
     /// Makes `name` a hard link of `from_name` in `from` (symlinks themselves are linked).
-    pub fn hard_link(&self, _from: &Dir, _from_name: &[u8], _name: &[u8]) -> io::Result<()> {
-        todo!()
+    pub fn hard_link(&self, from: &Dir, from_name: &[u8], name: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::linkat(from.at(from_name)?, from_name, self.at(name)?, name, AtFlags::empty())?)
     }
 
     /// Makes something under an unused name of the form `.name.N` by `make`, then renames it over
     /// `name`: how symlinks, devices and hard links replace an existing item.
-    pub fn replace(&self, _name: &[u8], _make: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        todo!()
+    pub fn replace(&self, name: &[u8], make: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let dir = self.at(name)?;
+        let base = temp_base(name, b".");
+        let first = std::process::id() % 999_900;
+        for number in first..first + TRIES {
+            let made = [&base[..], format!(".{number}").as_bytes()].concat();
+            match make(&made) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                other => other?,
+            }
+            let renamed = rustix::fs::renameat(dir, &made[..], dir, name);
+            // Renaming one hard link over another of the same file does nothing at all.
+            let left = rustix::fs::unlinkat(dir, &made[..], AtFlags::empty());
+            debug_assert!(renamed.is_err() || left.is_ok() || left == Err(Errno::NOENT));
+            return Ok(renamed?);
+        }
+        Err(Errno::EXIST.into())
     }
 
     /// Renames a member, replacing what is there.
-    pub fn rename(&self, _from_name: &[u8], _to: &Dir, _to_name: &[u8]) -> io::Result<()> {
-        todo!()
+    pub fn rename(&self, from_name: &[u8], to: &Dir, to_name: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::renameat(self.at(from_name)?, from_name, to.at(to_name)?, to_name)?)
     }
 
     /// Removes a member that is not a directory.
-    pub fn unlink(&self, _name: &[u8]) -> io::Result<()> {
-        todo!()
+    pub fn unlink(&self, name: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(self.at(name)?, name, AtFlags::empty())?)
     }
 
     /// Removes an empty directory.
-    pub fn rmdir(&self, _name: &[u8]) -> io::Result<()> {
-        todo!()
+    pub fn rmdir(&self, name: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(self.at(name)?, name, AtFlags::REMOVEDIR)?)
     }
 
     /// Returns the target of a symlink.
-    pub fn read_link(&self, _name: &[u8]) -> io::Result<Vec<u8>> {
-        todo!()
+    pub fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+        Ok(rustix::fs::readlinkat(self.at(name)?, name, Vec::new())?.into_bytes())
     }
 
-    /// Opens a member directory without following a symlink.
-    pub fn open_dir(&self, _name: &[u8]) -> io::Result<Arc<Dir>> {
-        todo!()
+    /// Opens a member directory without following a symlink (ELOOP).
+    pub fn open_dir(&self, name: &[u8]) -> io::Result<Arc<Dir>> {
+        Ok(Arc::new(Dir::new(open::open_member_dir(self.at(name)?, name)?)))
+    }
+
+    /// Returns a second holder of the same directory.
+    pub fn try_clone(&self) -> io::Result<Dir> {
+        Ok(Dir { fd: self.fd.as_ref().map(OwnedFd::try_clone).transpose()? })
     }
 
     /// Applies attributes to a member without following symlinks: owner, then mode, then times.
-    /// `now` is what a stat of it says. Does nothing that `now` already satisfies.
-    pub fn apply(&self, _name: &[u8], _now: &Meta, _want: &Attributes) -> io::Result<()> {
-        todo!()
+    /// `now` is what a stat of it says. Does nothing that `now` already satisfies. The error says
+    /// which step failed; `?` in a function of [`io::Result`] keeps the reason alone.
+    pub fn apply(&self, name: &[u8], now: &Meta, want: &Attributes) -> Result<(), NotApplied> {
+        let dir = self.at(name).map_err(|error| NotApplied { call: "stat", error })?;
+        // The directory itself is changed through its descriptor, unless that may only search.
+        let target = match name {
+            b"." if rustix::fs::fcntl_getfl(dir).is_ok_and(is_full) => Target::Open(dir),
+            _ => Target::Member(dir, name),
+        };
+        apply(target, now, want)
     }
 }
+
+#[cfg(target_os = "linux")]
+fn is_full(flags: OFlags) -> bool {
+    !flags.contains(OFlags::PATH)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_full(_flags: OFlags) -> bool {
+    true
+}
+
+/// Lets through what can be written at an offset.
+fn refuse_pipes(file: OwnedFd) -> io::Result<File> {
+    match meta::of_open(&file)?.kind() {
+        FileKind::Regular | FileKind::CharDevice | FileKind::BlockDevice => Ok(file.into()),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+    }
+}
+
+fn kind_of(file_type: rustix::fs::FileType) -> Option<FileKind> {
+    use rustix::fs::FileType;
+    Some(match file_type {
+        FileType::RegularFile => FileKind::Regular,
+        FileType::Directory => FileKind::Directory,
+        FileType::Symlink => FileKind::Symlink,
+        FileType::CharacterDevice => FileKind::CharDevice,
+        FileType::BlockDevice => FileKind::BlockDevice,
+        FileType::Fifo => FileKind::Fifo,
+        FileType::Socket => FileKind::Socket,
+        FileType::Unknown => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

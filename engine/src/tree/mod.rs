@@ -4,13 +4,14 @@
 //! acts on (parent, last name). Only this module and [`crate::sys`] make file system calls.
 
 mod apply;
+mod cache;
 mod dir;
 mod meta;
 mod temp;
 mod tree;
 
-pub use apply::{Attributes, Times};
+pub use apply::{Attributes, NotApplied, Times};
 pub use dir::{Dir, DirMember};
 pub use meta::Meta;
 pub use temp::TempFile;
-pub use tree::{SymlinkPolicy, Tree};
+pub use tree::{open_operator_file, SymlinkPolicy, Tree};

@@ -1,91 +1,208 @@
 //! A root directory held open, and safe ways from it to any directory below.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::io::Errno;
 use suisei_protocol::flist::RelPath;
 
+use super::cache::DirCache;
 use super::{Dir, Meta};
+use crate::sys;
+use crate::sys::operator::{self, Absent};
 
 /// What a resolution does with symlinks *below* the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymlinkPolicy {
     /// Refuses every symlink that stands for a directory.
     Refuse,
-    /// Follows symlinks to directories, as `-K` on a receiver and `-k` on a sender ask for.
+    /// Follows symlinks to directories that stay below the root, as `-K` on a receiver asks for.
+    /// Those that leave it are refused, as in stock.
     FollowDirs,
-    /// Follows every symlink, wherever it leads (`-L` on a sender).
+    /// Follows every symlink, wherever it leads (`-L` and `-k` on a sender).
     FollowAll,
 }
 
 /// A directory that is held open. Shared by the roles of one end.
 #[derive(Debug)]
-pub struct Tree {}
+pub struct Tree {
+    root: Arc<Dir>,
+    /// Absolute, for messages only.
+    name: Vec<u8>,
+    links: SymlinkPolicy,
+    dirs: Mutex<DirCache>,
+}
 
 impl Tree {
-    /// Opens a root that the operator named: its own path is followed as the platform does.
-    pub fn open(_path: &Path, _links: SymlinkPolicy) -> io::Result<Tree> {
-        todo!()
+    /// Opens a root that the operator named: its own path is followed as the platform does. For
+    /// sources, and for destinations under `--insecure-links`.
+    pub fn open(path: &Path, links: SymlinkPolicy) -> io::Result<Tree> {
+        let bytes = path.as_os_str().as_bytes();
+        let root = sys::open::open_ambient_dir(bytes)?;
+        Ok(Tree::hold(root, absolute(bytes), links))
     }
 
     /// Opens a root that the operator named, without following symlinks that belong to anyone but
     /// root and this user: they fail with ELOOP, as in stock. For destinations, temp and basis
     /// directories.
-    pub fn open_trusted(_path: &Path, _links: SymlinkPolicy) -> io::Result<Tree> {
-        todo!()
+    pub fn open_trusted(path: &Path, links: SymlinkPolicy) -> io::Result<Tree> {
+        let bytes = path.as_os_str().as_bytes();
+        let root = operator::open_dir(bytes, Absent::Refuse)?;
+        Ok(Tree::hold(root, absolute(bytes), links))
     }
 
     /// The same, making the directories that are not there, mode 0777 less the umask (`--mkpath`,
     /// backup directories).
-    pub fn create(_path: &Path, _links: SymlinkPolicy) -> io::Result<Tree> {
-        todo!()
+    pub fn create(path: &Path, links: SymlinkPolicy) -> io::Result<Tree> {
+        let bytes = path.as_os_str().as_bytes();
+        let root = operator::open_dir(bytes, Absent::Make)?;
+        Ok(Tree::hold(root, absolute(bytes), links))
     }
 
     /// Stands for a root that does not exist (a dry run to a new destination): nothing is in it.
-    pub fn missing(_path: &Path) -> Tree {
-        todo!()
+    /// Every directory below it can be had, and is as empty; every change fails with ENOENT.
+    pub fn missing(path: &Path) -> Tree {
+        Tree {
+            root: Arc::new(Dir::missing()),
+            name: absolute(path.as_os_str().as_bytes()),
+            links: SymlinkPolicy::Refuse,
+            dirs: Mutex::default(),
+        }
+    }
+
+    fn hold(root: OwnedFd, name: Vec<u8>, links: SymlinkPolicy) -> Tree {
+        Tree { root: Arc::new(Dir::new(root)), name, links, dirs: Mutex::default() }
     }
 
     /// Whether this root does not exist.
     pub fn is_missing(&self) -> bool {
-        todo!()
+        self.root.is_missing()
+    }
+
+    /// Returns the root directory.
+    pub fn root(&self) -> &Arc<Dir> {
+        &self.root
+    }
+
+    /// Returns what is done with symlinks below the root.
+    pub fn links(&self) -> SymlinkPolicy {
+        self.links
     }
 
     /// Returns the directory at `path`, from the cache of open directories if it is there.
-    pub fn dir(&self, _path: RelPath<'_>) -> io::Result<Arc<Dir>> {
-        todo!()
+    pub fn dir(&self, path: RelPath<'_>) -> io::Result<Arc<Dir>> {
+        if path.is_root() || self.is_missing() {
+            return Ok(self.root.clone());
+        }
+        let parent = {
+            let mut dirs = self.lock();
+            if let Some(dir) = dirs.find(path) {
+                return Ok(dir);
+            }
+            match path.parent() {
+                parent if parent.is_root() => Some(self.root.clone()),
+                parent => dirs.find(parent),
+            }
+        };
+        // The lock is not held while the disk is asked.
+        let dir = Arc::new(Dir::new(self.resolve(path, parent.as_deref())?));
+        self.lock().insert(path, dir.clone());
+        Ok(dir)
+    }
+
+    fn resolve(&self, path: RelPath<'_>, parent: Option<&Dir>) -> io::Result<OwnedFd> {
+        if let Some(parent) = parent.filter(|_| path.name() != b"..") {
+            match sys::open::open_member_dir(parent.held()?, path.name()) {
+                // A symlink is judged from the root, which it may climb up to.
+                Err(error) if sys::is(&error, Errno::LOOP) && self.links != SymlinkPolicy::Refuse => {}
+                answer => return answer,
+            }
+        }
+        sys::open::open_beneath(self.root.held()?, path.as_bytes(), self.links)
     }
 
     /// Returns the directory that holds the last component of `path`.
-    pub fn parent(&self, _path: RelPath<'_>) -> io::Result<Arc<Dir>> {
-        todo!()
-    }
-
-    /// Drops cached directories at and below `path`. Call when a directory is removed or replaced.
-    pub fn forget(&self, _path: RelPath<'_>) {
-        todo!()
-    }
-
-    /// Returns the name of `path` for messages: the absolute path of the root joined with it.
-    pub fn full_name(&self, _path: RelPath<'_>) -> Vec<u8> {
-        todo!()
+    pub fn parent(&self, path: RelPath<'_>) -> io::Result<Arc<Dir>> {
+        self.dir(path.parent())
     }
 
     /// Returns the metadata of what is at `path` without following its last component; nothing if
     /// it, or a directory above it, does not exist.
-    pub fn stat(&self, _path: RelPath<'_>) -> io::Result<Option<Meta>> {
-        todo!()
+    pub fn stat(&self, path: RelPath<'_>) -> io::Result<Option<Meta>> {
+        match self.parent(path) {
+            Ok(dir) => dir.stat(path.name()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Opens the directory at `path` as a root of its own, with its own policy.
-    pub fn open_beneath(&self, _path: RelPath<'_>, _links: SymlinkPolicy) -> io::Result<Tree> {
-        todo!()
+    pub fn open_beneath(&self, path: RelPath<'_>, links: SymlinkPolicy) -> io::Result<Tree> {
+        let root = Arc::new(self.dir(path)?.try_clone()?);
+        let name = if path.is_root() { self.name.clone() } else { self.full_name(path) };
+        Ok(Tree { root, name, links, dirs: Mutex::default() })
     }
 
     /// Returns the directory at `path`, making those on the way that are not there, each below the
     /// one held before it, with `mode` less the umask.
-    pub fn mkdir_path(&self, _path: RelPath<'_>, _mode: u32) -> io::Result<Arc<Dir>> {
-        todo!()
+    pub fn mkdir_path(&self, path: RelPath<'_>, mode: u32) -> io::Result<Arc<Dir>> {
+        match self.dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_root() => {}
+            answer => return answer,
+        }
+        let parent = self.mkdir_path(path.parent(), mode)?;
+        match parent.mkdir(path.name(), mode) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            other => other?,
+        }
+        self.forget(path);
+        self.dir(path)
+    }
+
+    /// Drops cached directories at and below `path`. Call when a directory is removed or replaced.
+    pub fn forget(&self, path: RelPath<'_>) {
+        self.lock().forget(path);
+    }
+
+    /// Returns the name of `path` for messages: the absolute path of the root joined with it.
+    pub fn full_name(&self, path: RelPath<'_>) -> Vec<u8> {
+        let slash: &[u8] = if self.name.ends_with(b"/") { b"" } else { b"/" };
+        [&self.name, slash, path.as_bytes()].concat()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, DirCache> {
+        // A cache is whole after every step.
+        self.dirs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Opens a file that steers a run (filters, file lists, secrets) for reading: a regular file, with
+/// no symlink on the way that belongs to anyone but root and this user.
+pub fn open_operator_file(path: &Path) -> io::Result<File> {
+    operator::open_file(path.as_os_str().as_bytes())
+}
+
+/// Returns the absolute, textually cleaned form of a path.
+fn absolute(path: &[u8]) -> Vec<u8> {
+    let mut parts: Vec<&[u8]> = Vec::new();
+    let here = match path.first() {
+        Some(b'/') => Vec::new(),
+        // Messages do without a working directory that cannot be told.
+        _ => rustix::process::getcwd(Vec::new()).map(std::ffi::CString::into_bytes).unwrap_or_default(),
+    };
+    for part in here.split(|&b| b == b'/').chain(path.split(|&b| b == b'/')) {
+        match part {
+            b"" | b"." => {}
+            b".." => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    [b"/", &parts.join(&b'/')[..]].concat()
+}
+
+#[cfg(test)]
+mod tests;
