@@ -1,0 +1,66 @@
+//! A stock daemon of the test's own.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::sshd::{free_port, wait_for};
+
+/// A running daemon with one open and one password-protected module on the same folder.
+pub struct Daemon {
+    child: Child,
+    port: u16,
+}
+
+/// User of the module `locked`.
+pub const USER: &str = "tester";
+/// Password of the module `locked`.
+pub const PASSWORD: &str = "s3cret word";
+
+impl Daemon {
+    /// Starts a stock daemon that serves `folder` as `open` and as `locked`.
+    pub fn start(folder: &Path) -> Daemon {
+        let port = free_port();
+        let at = folder.display();
+        let secrets = folder.join("secrets");
+        std::fs::write(&secrets, format!("{USER}:{PASSWORD}\n")).expect("the work folder is writable");
+        std::fs::set_permissions(&secrets, std::fs::Permissions::from_mode(0o600)).expect("the file is ours");
+        let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        let ids = if crate::trees::is_root() { format!("uid = {uid}\ngid = {gid}\n") } else { String::new() };
+        let config = format!(
+            "use chroot = no\nreverse lookup = no\n{ids}log file = {at}/daemon.log\n\
+             [open]\n  path = {at}\n  read only = no\n  comment = for all\n\
+             [locked]\n  path = {at}\n  read only = no\n  auth users = {USER}\n  secrets file = {at}/secrets\n"
+        );
+        std::fs::write(folder.join("rsyncd.conf"), config).expect("the work folder is writable");
+        let child = Command::new("/usr/bin/rsync")
+            .args(["--daemon", "--no-detach", "--address=127.0.0.1"])
+            .arg(format!("--port={port}"))
+            .arg(format!("--config={at}/rsyncd.conf"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("stock rsync starts");
+        wait_for(port);
+        Daemon { child, port }
+    }
+
+    /// Returns the URL of a path in a module, with the user where one is needed.
+    pub fn url(&self, module: &str, path: &str) -> String {
+        let user = if module == "locked" { format!("{USER}@") } else { String::new() };
+        format!("rsync://{user}127.0.0.1:{}/{module}/{path}", self.port)
+    }
+
+    /// Returns the port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

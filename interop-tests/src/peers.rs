@@ -1,0 +1,122 @@
+//! The two programs, and how one of them is run as client with the other as server.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Which program plays a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// Stock rsync.
+    Stock,
+    /// The program under test.
+    Ours,
+}
+
+impl Peer {
+    /// Returns the program's path.
+    pub fn program(self) -> PathBuf {
+        match self {
+            Peer::Stock => "/usr/bin/rsync".into(),
+            Peer::Ours => ours(),
+        }
+    }
+}
+
+/// Returns the binary under test: `SUISEI_BIN`, or the one beside this test's own target folder.
+pub fn ours() -> PathBuf {
+    if let Some(path) = std::env::var_os("SUISEI_BIN") {
+        return path.into();
+    }
+    let exe = std::env::current_exe().expect("a test knows its own path");
+    let profile = exe.parent().and_then(Path::parent).expect("tests live in target/PROFILE/deps");
+    let path = profile.join("suisei");
+    assert!(path.exists(), "{} is missing: build the workspace first", path.display());
+    path
+}
+
+/// Whether stock rsync 3.5 is installed; prints why tests are skipped if it is not.
+pub fn has_stock() -> bool {
+    let version = Command::new("/usr/bin/rsync").arg("--version").output();
+    let found = version.is_ok_and(|v| v.stdout.starts_with(b"rsync  version 3.5"));
+    if !found {
+        println!("skipped: /usr/bin/rsync is not stock rsync 3.5");
+    }
+    found
+}
+
+/// How client and server are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Source and destination on one machine, one program.
+    Local,
+    /// The client sends over a remote shell.
+    Push,
+    /// The client receives over a remote shell.
+    Pull,
+}
+
+/// One run of a client.
+#[derive(Debug, Clone)]
+pub struct Run<'a> {
+    /// The folder that holds `src` and `dst`; the working directory of both ends.
+    pub work: &'a Path,
+    /// Who the user starts.
+    pub client: Peer,
+    /// Who the remote shell starts.
+    pub server: Peer,
+    /// How they are joined.
+    pub mode: Mode,
+    /// Options.
+    pub options: &'a [&'a str],
+    /// Source arguments, relative to `work`.
+    pub sources: &'a [&'a str],
+    /// Destination, relative to `work`; nothing for a listing.
+    pub destination: Option<&'a str>,
+}
+
+impl Run<'_> {
+    /// Runs the client to its end, at most a minute, as the calling user.
+    pub fn output(&self) -> Output {
+        self.command().output().expect("timeout(1) is installed")
+    }
+
+    /// Returns the command.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new("timeout");
+        command.arg("-k5").arg("60").arg(self.client.program());
+        command.args(self.options);
+        if self.mode != Mode::Local {
+            command.arg("-e").arg(remote_shell(self.work));
+            command.arg(format!("--rsync-path={}", self.server.program().display()));
+        }
+        for source in self.sources {
+            command.arg(self.place(source, Mode::Pull));
+        }
+        if let Some(destination) = self.destination {
+            command.arg(self.place(destination, Mode::Push));
+        }
+        command.current_dir(self.work).env("LC_ALL", "C.UTF-8").env("TZ", "UTC").env_remove("RSYNC_RSH");
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn place(&self, path: &str, remote_in: Mode) -> String {
+        if self.mode == remote_in {
+            format!("far:{path}")
+        } else {
+            path.to_owned()
+        }
+    }
+}
+
+/// Writes a remote shell that runs the command on this machine, in the same folder, as sshd
+/// would: through a shell, with the words joined by spaces.
+pub fn remote_shell(work: &Path) -> PathBuf {
+    let path = work.join("rsh");
+    if !path.exists() {
+        std::fs::write(&path, "#!/bin/sh\nshift\nexec sh -c \"$*\"\n").expect("the work folder is writable");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).expect("the script is ours");
+    }
+    path
+}

@@ -1,0 +1,89 @@
+//! Real transports: an `sshd` with keys, and a stock daemon with and without a password.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use suisei_interop_tests::daemon::{Daemon, PASSWORD};
+use suisei_interop_tests::peers::{has_stock, ours};
+use suisei_interop_tests::sshd::Sshd;
+use suisei_interop_tests::trees;
+
+const STOCK: &str = "/usr/bin/rsync";
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    trees::mixed(&folder.path().join("src"));
+    folder
+}
+
+fn run(work: &Path, program: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new("timeout");
+    command.args(["-k5", "60"]).arg(program).args(args).current_dir(work);
+    command.env("RSYNC_PASSWORD", PASSWORD).env("LC_ALL", "C.UTF-8").output().expect("timeout(1) is installed")
+}
+
+fn assert_copies(work: &Path, program: &Path, args: &[&str]) {
+    let _ = std::fs::remove_dir_all(work.join("dst"));
+    let output = run(work, program, args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let check = run(work, Path::new(STOCK), &["-naHic", "--numeric-ids", "--delete", "src/", "dst/"]);
+    assert_eq!(String::from_utf8_lossy(&check.stdout), "", "{args:?}");
+    let again = run(work, program, &[&["--stats"], args].concat());
+    let text = String::from_utf8_lossy(&again.stdout).into_owned();
+    assert!(text.contains("Number of regular files transferred: 0\n"), "{args:?}: {text}");
+}
+
+#[test]
+fn over_a_real_sshd() {
+    let folder = folder();
+    let work = folder.path();
+    let Some(sshd) = Sshd::start(work).filter(|_| has_stock()) else { return };
+    let shell = sshd.shell();
+    let (src, dst) = (format!("127.0.0.1:{}/src/", work.display()), format!("127.0.0.1:{}/dst/", work.display()));
+    let (stock_path, ours_path) = ("--rsync-path=/usr/bin/rsync", format!("--rsync-path={}", ours().display()));
+    for (client, server) in [(&ours(), stock_path), (&STOCK.into(), &ours_path), (&ours(), &ours_path)] {
+        let base = ["-aH", "--numeric-ids", "-e", &shell, server];
+        assert_copies(work, client, &[&base[..], &["src/", &dst]].concat());
+        assert_copies(work, client, &[&base[..], &[&src, "dst/"]].concat());
+    }
+}
+
+#[test]
+fn to_and_from_a_stock_daemon() {
+    if !has_stock() {
+        return;
+    }
+    let folder = folder();
+    let work = folder.path();
+    let daemon = Daemon::start(work);
+    for module in ["open", "locked"] {
+        for version in [27, 28, 29, 30, 31, 32] {
+            let protocol = format!("--protocol={version}");
+            let base = ["-aH", "--numeric-ids", &protocol];
+            assert_copies(work, &ours(), &[&base[..], &["src/", &daemon.url(module, "dst/")]].concat());
+            assert_copies(work, &ours(), &[&base[..], &[&daemon.url(module, "src/"), "dst/"]].concat());
+        }
+    }
+}
+
+#[test]
+fn a_daemon_lists_and_refuses_as_it_does_for_stock() {
+    if !has_stock() {
+        return;
+    }
+    let folder = folder();
+    let work = folder.path();
+    let daemon = Daemon::start(work);
+    let list = format!("rsync://127.0.0.1:{}/", daemon.port());
+    let wrong = daemon.url("nothing", "x");
+    for args in [&[list.as_str()][..], &["-a", &wrong, "dst/"], &["-a", &daemon.url("open", "missing"), "dst/"]] {
+        let (expected, got) = (run(work, Path::new(STOCK), args), run(work, &ours(), args));
+        assert_eq!(got.status.code(), expected.status.code(), "{args:?}");
+        assert_eq!(String::from_utf8_lossy(&got.stdout), String::from_utf8_lossy(&expected.stdout), "{args:?}");
+    }
+    let mut no_password = Command::new(ours());
+    no_password.args([&daemon.url("locked", "src/"), "dst/"]).current_dir(work).env("RSYNC_PASSWORD", "wrong");
+    let output = no_password.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(5));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("auth failed on module locked"));
+}

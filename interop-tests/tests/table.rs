@@ -1,0 +1,154 @@
+//! Every row of the table, with stock at either end: same tree, same lines, same exit code.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+
+use suisei_interop_tests::lines::comparable;
+use suisei_interop_tests::peers::{has_stock, Mode, Peer, Run};
+use suisei_interop_tests::scenarios::{Before, Scenario, SCENARIOS};
+use suisei_interop_tests::snapshot::{now, snapshot};
+use suisei_interop_tests::trees;
+
+/// What a run leaves behind.
+#[derive(PartialEq, Eq)]
+struct Outcome {
+    code: Option<i32>,
+    out: Vec<String>,
+    err: Vec<String>,
+    destination: Vec<String>,
+    source: Vec<String>,
+}
+
+/// Trees that are built once and copied for every run.
+struct Templates {
+    folder: tempfile::TempDir,
+}
+
+impl Templates {
+    fn build() -> Templates {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        trees::mixed(&folder.path().join("mixed"));
+        trees::older(&folder.path().join("older"));
+        Templates { folder }
+    }
+
+    fn copy(&self, name: &str, to: &Path) {
+        let status = Command::new("cp").arg("-a").arg(self.folder.path().join(name)).arg(to).status();
+        assert!(status.is_ok_and(|s| s.success()), "cp copies {name}");
+    }
+}
+
+fn outcome(templates: &Templates, row: &Scenario, mode: Mode, client: Peer, server: Peer) -> Outcome {
+    let folder = tempfile::Builder::new().prefix("run").tempdir().expect("a temporary folder");
+    let work = folder.path();
+    templates.copy("mixed", &work.join("src"));
+    Scenario::prepare(work);
+    match row.before {
+        Before::Absent => {}
+        Before::Older => templates.copy("older", &work.join("dst")),
+        Before::Same => {
+            let status = Command::new("cp").arg("-a").arg(work.join("src")).arg(work.join("dst")).status();
+            assert!(status.is_ok_and(|s| s.success()), "cp copies the source");
+        }
+    }
+    let words = |text: &'static str| text.split(' ').filter(|w| !w.is_empty()).collect::<Vec<_>>();
+    let (options, sources) = (words(row.options), words(row.sources));
+    let start = now();
+    let run = Run {
+        work,
+        client,
+        server,
+        mode,
+        options: &options,
+        sources: &sources,
+        destination: Some(row.destination).filter(|d| !d.is_empty()),
+    };
+    let output = run.output();
+    Outcome {
+        code: output.status.code(),
+        out: comparable(&output.stdout, work),
+        err: comparable(&output.stderr, work),
+        destination: snapshot(&work.join("dst"), start),
+        source: snapshot(&work.join("src"), start),
+    }
+}
+
+/// Returns what differs, line by line.
+fn difference(what: &str, expected: &[String], got: &[String], report: &mut String) {
+    for line in expected.iter().filter(|l| !got.contains(l)) {
+        report.push_str(&format!("    {what} -{line}\n"));
+    }
+    for line in got.iter().filter(|l| !expected.contains(l)) {
+        report.push_str(&format!("    {what} +{line}\n"));
+    }
+    if report.is_empty() && expected != got {
+        report.push_str(&format!("    {what}: same lines, other counts\n"));
+    }
+}
+
+fn compare(expected: &Outcome, got: &Outcome) -> String {
+    let mut report = String::new();
+    if expected.code != got.code {
+        report.push_str(&format!("    exit -{:?} +{:?}\n", expected.code, got.code));
+    }
+    difference("out", &expected.out, &got.out, &mut report);
+    difference("err", &expected.err, &got.err, &mut report);
+    difference("dst", &expected.destination, &got.destination, &mut report);
+    difference("src", &expected.source, &got.source, &mut report);
+    report
+}
+
+fn check(templates: &Templates, row: &Scenario) -> (usize, Vec<String>) {
+    let mut runs = 0;
+    let mut failures = Vec::new();
+    for &mode in row.modes() {
+        let expected = outcome(templates, row, mode, Peer::Stock, Peer::Stock);
+        let pairs: &[(Peer, Peer)] = match mode {
+            Mode::Local => &[(Peer::Ours, Peer::Ours)],
+            _ => &[(Peer::Ours, Peer::Stock), (Peer::Stock, Peer::Ours), (Peer::Ours, Peer::Ours)],
+        };
+        for &(client, server) in pairs {
+            runs += 1;
+            let got = outcome(templates, row, mode, client, server);
+            if got != expected {
+                let report = compare(&expected, &got);
+                failures.push(format!(
+                    "{:?} {:?} {mode:?} client={client:?} server={server:?}\n{report}",
+                    row.options, row.before
+                ));
+            }
+        }
+    }
+    (runs, failures)
+}
+
+#[test]
+fn every_row_agrees_with_stock() {
+    if !has_stock() {
+        return;
+    }
+    let only = std::env::var("SUISEI_ROW").ok();
+    let templates = Templates::build();
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new((0, Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some(row) = SCENARIOS.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if only.as_ref().is_some_and(|only| row.options != only) {
+                        continue;
+                    }
+                    let (runs, failures) = check(&templates, row);
+                    let mut results = results.lock().expect("no thread panics while it holds the results");
+                    results.0 += runs;
+                    results.1.extend(failures);
+                }
+            });
+        }
+    });
+    let (runs, failures) = results.into_inner().expect("all threads ended");
+    println!("{} rows, {runs} runs, {} differ", SCENARIOS.len(), failures.len());
+    assert!(failures.is_empty(), "{} of {runs} runs differ:\n{}", failures.len(), failures.join("\n"));
+}
