@@ -1,6 +1,6 @@
 //! The 11 characters of `%i`.
 //!
-//! Wire: protocol/doc/22-output.md#6-itemize-string-i-11-characters-yxcstpoguax
+//! Wire: protocol/doc/22-output.md#6-itemize-string-i--i-11-characters-yxcstpoguax
 
 use suisei_protocol::flist::FileKind;
 use suisei_protocol::transfer::{Item, ItemFlags};
