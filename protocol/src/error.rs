@@ -189,7 +189,18 @@ pub enum PeerIncompatible {
     /// The server switched on a capability that we did not offer.
     #[error("Incompatible options specified for inc-recurse connection.")]
     Unoffered,
-    /// The daemon refused: the text behind `@ERROR`.
+    /// An explicit choice that the server's environment does not allow.
+    #[error("Your --{kind}-choice value ({value}) was refused by the server.")]
+    Refused {
+        /// `checksum` or `compress`.
+        kind: &'static str,
+        /// What was asked for.
+        value: &'static str,
+    },
+    /// An option that needs a capability which the other end lacks.
+    #[error("{0}")]
+    Lacks(&'static str),
+    /// The daemon refused, or greeted wrongly: the line to show.
     #[error("{0}")]
     Daemon(String),
     /// The peer is no rsync daemon.
@@ -205,7 +216,10 @@ impl PeerIncompatible {
     pub fn exit_code(&self) -> u8 {
         match self {
             PeerIncompatible::Version(_) | PeerIncompatible::Feature { .. } => 2,
-            PeerIncompatible::NoChoice { .. } | PeerIncompatible::NoDigest(_) => 4,
+            PeerIncompatible::Lacks(_) => 2,
+            PeerIncompatible::NoChoice { .. }
+            | PeerIncompatible::NoDigest(_)
+            | PeerIncompatible::Refused { .. } => 4,
             PeerIncompatible::Unoffered => 1,
             PeerIncompatible::Daemon(_) | PeerIncompatible::NoGreeting => 5,
         }
@@ -226,6 +240,15 @@ pub enum Misuse {
         /// What was typed.
         name: String,
     },
+    /// A checksum choice that cannot serve for `-c`.
+    #[error("Invalid checksum-choice for --checksum: none (0)")]
+    NoListSum,
+    /// An argument word that is empty, or that holds the separator of its block.
+    #[error("an argument cannot be sent to the daemon")]
+    Argument,
+    /// More early input than a daemon takes.
+    #[error("early-input is larger than 5120 bytes")]
+    EarlyInput,
     /// A name or target that is too long to be sent.
     #[error("name too long for the protocol")]
     LongName,
@@ -236,7 +259,8 @@ impl Misuse {
     pub fn exit_code(&self) -> u8 {
         match self {
             Misuse::ModernFilter => 2,
-            Misuse::UnknownName { .. } => 4,
+            Misuse::Argument | Misuse::EarlyInput => 1,
+            Misuse::UnknownName { .. } | Misuse::NoListSum => 4,
             Misuse::LongName => 22,
         }
     }

@@ -36,5 +36,9 @@ pub const ID_NAME_MAX: usize = 255;
 pub const ID_NAMES_MAX: usize = 1 << 20;
 /// Longest daemon line once a module is chosen.
 pub const DAEMON_LINE_MAX: usize = 5118;
+/// Most words of one argument block.
+pub const ARGUMENTS_MAX: usize = 16_000;
+/// Most early input, in bytes.
+pub const EARLY_INPUT_MAX: usize = 5120;
 /// Block candidates of one weak sum compared per offset: bounds the search on equal-sum chains.
 pub const CHAIN_MAX: usize = 1024;

@@ -2,6 +2,7 @@
 //!
 //! Everyone else asks a named question. Wire: protocol/doc/02-session-start.md#27-per-version-summary
 
+use std::cmp::Ordering;
 use std::fmt;
 
 /// An agreed protocol version, 27 to 32.
@@ -25,6 +26,29 @@ impl Version {
     pub fn agree(ours: Version, peer: i32) -> Option<Version> {
         let peer = u32::try_from(peer).ok().filter(|p| (20..=40).contains(p))?;
         Version::new(peer.min(u32::from(ours.0)))
+    }
+
+    /// Returns what a server of this version announces to a client that runs a pre-release: one
+    /// below either's own number, unless the client is ahead.
+    ///
+    /// Wire: protocol/doc/02-session-start.md#212-the--e-capability-string
+    pub fn announced_to_pre_release(self, client: u32) -> u32 {
+        let own = u32::from(self.0);
+        match client.cmp(&own) {
+            Ordering::Less => client.saturating_sub(1),
+            Ordering::Equal => own - 1,
+            Ordering::Greater => own,
+        }
+    }
+
+    /// Returns the version that follows from two daemon greetings, ours having sub-protocol 0:
+    /// the lower one, lowered once more if it is a pre-release of the peer.
+    ///
+    /// Wire: protocol/doc/03-daemon.md#321-greeting
+    pub fn agree_by_greeting(ours: Version, peer: u32, subprotocol: u32) -> Option<Version> {
+        let peer = Some(peer).filter(|p| (20..=40).contains(p))?;
+        let own = u32::from(ours.0);
+        Version::new(if peer > own { own } else { peer - u32::from(subprotocol != 0) })
     }
 
     /// Returns the number as the wire and the user see it.
