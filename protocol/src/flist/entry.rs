@@ -109,6 +109,18 @@ pub struct Rdev {
     pub minor: u32,
 }
 
+impl Rdev {
+    /// Splits the low 32 bits of a Linux device number, as version 27 sends them.
+    pub(super) fn from_linux(number: u32) -> Self {
+        Rdev { major: number >> 8 & 0xFFF, minor: number & 0xFF | number >> 12 & 0xF_FF00 }
+    }
+
+    /// Returns the low 32 bits of the Linux device number.
+    pub(super) fn to_linux(self) -> u32 {
+        self.minor & 0xFF | (self.major & 0xFFF) << 8 | (self.minor & 0xF_FF00) << 12
+    }
+}
+
 /// An entry's hard-link group.
 ///
 /// Wire: protocol/doc/12-owners-links-xattrs-acls.md#2-hard-links--h

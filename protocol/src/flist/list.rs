@@ -59,10 +59,11 @@ impl FileList {
         FileList::default()
     }
 
-    /// Appends a segment and numbers its directories.
+    /// Appends a segment and numbers its directories. A whole list starts at 0; no segments
+    /// follow it.
     pub fn push(&mut self, segment: Arc<Segment>) {
-        for (_, entry) in segment.iter() {
-            if entry.is_dir() {
+        if segment.start() != Ndx(0) {
+            for (_, entry) in segment.iter().filter(|(_, entry)| entry.is_dir()) {
                 let listed = !entry.path().is_root() && !entry.is_blank();
                 self.dirs.push(listed.then(|| Arc::new(entry.to_owned())));
             }

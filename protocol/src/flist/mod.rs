@@ -2,15 +2,21 @@
 //!
 //! Wire: protocol/doc/10-file-list.md, protocol/doc/11-incremental-recursion.md
 
+mod clean;
+mod decode;
+mod encode;
 mod entry;
-mod hardlink;
+mod flags;
+mod ids;
 mod list;
 mod name;
 mod order;
 mod segment;
 
+pub use decode::{EntryDecoder, Listed};
+pub use encode::EntryEncoder;
 pub use entry::{EntryFlags, EntryRef, Extra, FileKind, HardLink, IdKind, IdName, IoErrors, Mode, NewEntry, OwnedEntry, Rdev};
-pub use hardlink::HardLinkGroups;
+pub(crate) use ids::{IdLists, IdRow};
 pub use list::{DirNdx, FileList, Ndx};
 pub use name::{RelPath, RelPathBuf};
 pub use order::{compare, Order};

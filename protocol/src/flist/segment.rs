@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::entry::Fixed;
-use super::{compare, DirNdx, EntryFlags, EntryRef, Extra, HardLink, HardLinkGroups, IdName, IoErrors, Ndx, NewEntry, Order, OwnedEntry};
+use super::{compare, DirNdx, EntryFlags, EntryRef, Extra, HardLink, IdName, IoErrors, Ndx, NewEntry, Order, OwnedEntry};
 use crate::error::Misuse;
 use crate::limits::PATH_MAX;
 
@@ -119,6 +119,16 @@ impl SegmentBuilder {
         self.len() == 0
     }
 
+    /// Returns the index of the first entry.
+    pub fn start(&self) -> Ndx {
+        self.segment.start
+    }
+
+    /// Returns the directory that is listed; nothing for the first list.
+    pub fn dir(&self) -> Option<EntryRef<'_>> {
+        self.segment.dir().map(|(_, entry)| entry.entry())
+    }
+
     /// Returns the wire number that the next entry will have.
     pub fn next_wire_number(&self) -> i32 {
         self.segment.start.0 + self.len() as i32
@@ -175,18 +185,6 @@ impl SegmentBuilder {
         }
         let Segment { arena, entries, extras, .. } = &mut self.segment;
         entries.sort_by(|a, b| compare(entry_ref(arena, extras, a), entry_ref(arena, extras, b), order));
-    }
-
-    /// Names each hard-linked entry's group by the number of its first member, in place of device
-    /// and inode. For senders from version 30 on, once per segment, after [`SegmentBuilder::sort`].
-    pub fn number_hard_links(&mut self, groups: &mut HardLinkGroups) {
-        let s = &mut self.segment;
-        for (position, fixed) in s.entries.iter().enumerate() {
-            let Some(extra) = fixed.extra.checked_sub(1).and_then(|i| s.extras.get_mut(i as usize)) else { continue };
-            if let Some(HardLink::Inode { dev, ino }) = extra.hard_link {
-                extra.hard_link = Some(groups.number(dev, ino, s.start.0 + position as i32));
-            }
-        }
     }
 
     /// Adds and removes flags of the entry at a position.

@@ -128,6 +128,11 @@ impl Session {
         )
     }
 
+    /// Whether the end mark of a list can carry the sender's error bits in every form.
+    pub fn has_safe_list_end(&self) -> bool {
+        self.version.has_safe_list_end() || self.compat.contains(Compat::SAFE_FLIST)
+    }
+
     /// Whether names of ids travel inside the entries, rather than in lists after them.
     pub fn names_ids_inline(&self) -> bool {
         self.recursion == Recursion::Incremental && !self.layout.numeric_ids
