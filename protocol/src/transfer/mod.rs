@@ -2,11 +2,15 @@
 //!
 //! Wire: protocol/doc/20-transfer.md, protocol/doc/21-tokens-and-compression.md
 
+mod deflate;
 mod framed;
 mod item;
+mod lz4;
+mod runs;
 mod signature;
 mod stats;
 mod token;
+mod zstd;
 
 pub use item::{BasisKind, Item, ItemFlags};
 pub use signature::{BlockSignature, SumHead};
