@@ -40,30 +40,6 @@ pub enum Compressor {
     Lz4,
 }
 
-impl Compressor {
-    /// Returns the level that a wish means, or the default. Nothing where it means "off": zlib and
-    /// zlibx at level 0 turn compression off on both sides.
-    ///
-    /// Wire: protocol/doc/21-tokens-and-compression.md#7-choosing-the-algorithm
-    pub fn level(self, wish: Option<i32>) -> Option<i32> {
-        match self {
-            Compressor::None | Compressor::Lz4 => Some(0),
-            Compressor::Zlib | Compressor::Zlibx => match wish.unwrap_or(-1) {
-                0 => None,
-                -1 => Some(6),
-                level => Some(level.clamp(1, 9)),
-            },
-            Compressor::Zstd => match wish.unwrap_or(0) {
-                0 => Some(3),
-                level => {
-                    let range = zstd::compression_level_range();
-                    Some(level.clamp(*range.start(), *range.end()))
-                }
-            },
-        }
-    }
-}
-
 /// Writes the token stream of one file after the other.
 ///
 /// ```text

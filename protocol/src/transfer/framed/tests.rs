@@ -187,16 +187,6 @@ fn captured_lz4_items() {
 }
 
 #[test]
-fn levels_are_clamped_and_zero_has_its_meanings() {
-    assert_eq!(Compressor::Zlibx.level(Some(0)), None);
-    assert_eq!(Compressor::Zlib.level(Some(-1)), Some(6));
-    assert_eq!(Compressor::Zlib.level(Some(99)), Some(9));
-    assert_eq!(Compressor::Zstd.level(Some(0)), Some(3));
-    assert_eq!(Compressor::Zstd.level(Some(99)), Some(22));
-    assert_eq!(Compressor::Lz4.level(Some(5)), Some(0));
-}
-
-#[test]
 fn uncompressed_words() {
     let (mut encoder, mut decoder) = session(Compressor::None, Version::NEWEST);
     let steps = [Step::Copy(0), Step::Copy(100), literal(b"XXXXX"), Step::Copy(5)];
