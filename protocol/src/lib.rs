@@ -9,6 +9,8 @@ pub mod codec;
 pub mod error;
 pub mod filter;
 pub mod flist;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod limits;
 pub mod message;
 pub mod mux;

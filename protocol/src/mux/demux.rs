@@ -204,9 +204,7 @@ impl Reading {
             // A stock sender obeys it at any version, a stock receiving side does not.
             Code::ErrorExit => self.version.has_error_exit() || !from_sender,
             Code::Success => !from_sender && self.confirm,
-            Code::Deleted => {
-                self.side == Side::Client && !from_sender && self.version.has_deleted_message()
-            }
+            Code::Deleted => self.side == Side::Client && !from_sender && self.version.has_deleted_message(),
         };
         if !allowed {
             return Err(Malformed::Tag(header.code.tag()).into());

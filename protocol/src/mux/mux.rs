@@ -181,7 +181,10 @@ mod tests {
     #[test]
     fn captured_notices() {
         let mux = server(32);
-        let deleted = |path: &'static str, is_dir| Notice::Deleted { path: Bytes::from_static(path.as_bytes()), is_dir };
+        let deleted = |path: &'static str, is_dir| Notice::Deleted {
+            path: Bytes::from_static(path.as_bytes()),
+            is_dir,
+        };
         let table: [(Notice, &[u8]); 7] = [
             (Notice::ErrorExit(Some(11)), &[4, 0, 0, 0x5D, 0x0B, 0, 0, 0]),
             (Notice::ErrorExit(None), &[0, 0, 0, 0x5D]),
@@ -205,7 +208,9 @@ mod tests {
         assert_eq!(tag(&old, TextKind::Warning), 0x09);
         assert_eq!(tag(&server(30), TextKind::Error), 0x0A);
         assert_eq!(tag(&server(30), TextKind::Warning), 0x0B);
-        for notice in [Notice::NoSend(Ndx(1)), Notice::IoErrors(IoErrors::GENERAL), Notice::ErrorExit(Some(2))] {
+        for notice in
+            [Notice::NoSend(Ndx(1)), Notice::IoErrors(IoErrors::GENERAL), Notice::ErrorExit(Some(2))]
+        {
             assert_eq!(bytes(&old, notice), None);
         }
         assert_eq!(bytes(&server(30), Notice::ErrorExit(Some(2))), None);

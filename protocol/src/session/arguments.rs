@@ -49,7 +49,11 @@ impl ArgumentBlock {
 /// Appends a block, its end included.
 ///
 /// Fails on an empty word, which would end it, and on one that holds the separator.
-pub fn put_arguments<W: AsRef<[u8]>>(block: &ArgumentBlock, words: &[W], out: &mut Vec<u8>) -> Result<(), Misuse> {
+pub fn put_arguments<W: AsRef<[u8]>>(
+    block: &ArgumentBlock,
+    words: &[W],
+    out: &mut Vec<u8>,
+) -> Result<(), Misuse> {
     for word in words {
         let word = word.as_ref();
         if word.is_empty() || word.contains(&block.separator) {
@@ -101,7 +105,10 @@ mod tests {
     fn words_arrive_in_pieces_and_within_limits() {
         let mut block = ArgumentBlock::of_daemon(Version::NEWEST);
         assert_eq!(block.take_word(&mut Reader::new(b"--ser")), Err(Stop::Short));
-        assert_eq!(block.take_word(&mut Reader::new(&[b'x'; DAEMON_LINE_MAX + 1])), Err(Malformed::Line.into()));
+        assert_eq!(
+            block.take_word(&mut Reader::new(&[b'x'; DAEMON_LINE_MAX + 1])),
+            Err(Malformed::Line.into())
+        );
         let many = b"a\0".repeat(ARGUMENTS_MAX + 1);
         let mut reader = Reader::new(&many);
         let refused = (0..).find_map(|_| block.take_word(&mut reader).err());

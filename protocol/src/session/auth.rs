@@ -101,8 +101,10 @@ impl AuthDigest {
 mod tests {
     use super::*;
 
-    const CHALLENGE: &[u8] = b"XNVUQyUXH4fePeHS0TobhL2hKveDQ8Vs22V1wrbGeIlKOgD66wvVVqClW9ckHFJe+1Et2kS9L9agoI+2mb++Ag";
-    const ANSWER: &str = "owW6wlq9a2o2dL+7CkwgkkH4YN7GF7KYZmvHjUj52s/3G8781xoxhDjJKK8PNQZCMkmI3rUvUkqTm7RvDlCoxg";
+    const CHALLENGE: &[u8] =
+        b"XNVUQyUXH4fePeHS0TobhL2hKveDQ8Vs22V1wrbGeIlKOgD66wvVVqClW9ckHFJe+1Et2kS9L9agoI+2mb++Ag";
+    const ANSWER: &str =
+        "owW6wlq9a2o2dL+7CkwgkkH4YN7GF7KYZmvHjUj52s/3G8781xoxhDjJKK8PNQZCMkmI3rUvUkqTm7RvDlCoxg";
 
     #[test]
     fn the_worked_example() {
@@ -127,7 +129,8 @@ mod tests {
 
     #[test]
     fn digests_that_a_stock_daemon_was_seen_to_use() {
-        let choose = |list: Option<&str>, v| AuthDigest::choose(list.map(str::as_bytes), Version::new(v).unwrap());
+        let choose =
+            |list: Option<&str>, v| AuthDigest::choose(list.map(str::as_bytes), Version::new(v).unwrap());
         assert_eq!(choose(Some("md4"), 32), Some(AuthDigest::Md4));
         assert_eq!(choose(Some("md4"), 29), Some(AuthDigest::Md4));
         assert_eq!(choose(None, 29), Some(AuthDigest::OldMd4));

@@ -95,7 +95,8 @@ impl Capabilities {
             Some(rest) => leading_number(rest),
             None => (0, rest),
         };
-        let letters = LETTERS.iter().filter(|(letter, ..)| rest.contains(letter)).map(|(_, bit, _)| *bit).collect();
+        let letters =
+            LETTERS.iter().filter(|(letter, ..)| rest.contains(letter)).map(|(_, bit, _)| *bit).collect();
         Capabilities { letters, pre_release: Some(version).filter(|v| *v != 0 && subprotocol != 0) }
     }
 

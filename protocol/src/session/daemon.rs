@@ -233,7 +233,8 @@ mod tests {
     #[test]
     fn a_list_ends_the_session() {
         let mut client = DaemonClient::new(Version::NEWEST, ModuleRequest::List, Vec::new()).unwrap();
-        let (_, all) = events(&mut client, &[GREETING, b"pub            \tpublic stuff\n@RSYNCD: EXIT\n"].concat());
+        let (_, all) =
+            events(&mut client, &[GREETING, b"pub            \tpublic stuff\n@RSYNCD: EXIT\n"].concat());
         assert_eq!(all, [DaemonEvent::Line(b"pub            \tpublic stuff".to_vec()), DaemonEvent::ListEnd]);
         assert!(client.output().ends_with(b"md4\n\n"), "an empty line asks for the list");
     }
@@ -241,13 +242,15 @@ mod tests {
     #[test]
     fn the_worked_login() {
         let mut client = client("sec");
-        let challenge = b"XNVUQyUXH4fePeHS0TobhL2hKveDQ8Vs22V1wrbGeIlKOgD66wvVVqClW9ckHFJe+1Et2kS9L9agoI+2mb++Ag";
+        let challenge =
+            b"XNVUQyUXH4fePeHS0TobhL2hKveDQ8Vs22V1wrbGeIlKOgD66wvVVqClW9ckHFJe+1Et2kS9L9agoI+2mb++Ag";
         let input = [GREETING, b"@RSYNCD: AUTHREQD ", challenge, b"\n@RSYNCD: OK\n"].concat();
         let (at, all) = events(&mut client, &input);
         assert_eq!(all, [DaemonEvent::LoginWanted]);
         assert_eq!(client.output(), b"sec\n");
         client.login(b"bob", b"s3cret").unwrap();
-        let answer = "bob owW6wlq9a2o2dL+7CkwgkkH4YN7GF7KYZmvHjUj52s/3G8781xoxhDjJKK8PNQZCMkmI3rUvUkqTm7RvDlCoxg\n";
+        let answer =
+            "bob owW6wlq9a2o2dL+7CkwgkkH4YN7GF7KYZmvHjUj52s/3G8781xoxhDjJKK8PNQZCMkmI3rUvUkqTm7RvDlCoxg\n";
         assert_eq!(client.output(), answer.as_bytes());
         assert_eq!(events(&mut client, &input[at..]).1, [DaemonEvent::Ready(Version::NEWEST)]);
     }
@@ -299,6 +302,8 @@ mod tests {
         assert_eq!(ModuleRequest::parse(b"#list"), Some(ModuleRequest::List));
         assert_eq!(ModuleRequest::parse(b"#foo"), None);
         assert_eq!(ModuleRequest::parse(b"pub"), Some(ModuleRequest::Module(b"pub".to_vec())));
-        assert!(DaemonClient::new(Version::NEWEST, ModuleRequest::Module(b"a\nb".to_vec()), Vec::new()).is_err());
+        assert!(
+            DaemonClient::new(Version::NEWEST, ModuleRequest::Module(b"a\nb".to_vec()), Vec::new()).is_err()
+        );
     }
 }

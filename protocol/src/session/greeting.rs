@@ -49,7 +49,11 @@ impl Greeting {
     /// Returns our own.
     pub fn ours(version: Version) -> Self {
         let digests = AuthDigest::LISTED.map(AuthDigest::name).join(" ");
-        Greeting { version: version.number().into(), subprotocol: Some(0), digests: Some(digests.into_bytes()) }
+        Greeting {
+            version: version.number().into(),
+            subprotocol: Some(0),
+            digests: Some(digests.into_bytes()),
+        }
     }
 
     /// Returns the line, its newline included.

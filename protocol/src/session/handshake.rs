@@ -6,8 +6,8 @@
 
 use super::names::{check_implied, implied_sum, sum_kinds, NameList, Named};
 use super::{
-    Capabilities, Compat, CompressWish, Direction, IncrementalRecursion, Layout, Recursion, Session, Side, SumChoice,
-    SumName, Version,
+    Capabilities, Compat, CompressWish, Direction, IncrementalRecursion, Layout, Recursion, Session, Side,
+    SumChoice, SumName, Version,
 };
 use crate::error::{Decode, Error, Misuse, PeerIncompatible, PeerMisbehaved, Stop};
 use crate::limits::CHOICE_LIST_MAX;
@@ -214,7 +214,9 @@ impl Handshake {
             return Err(PeerIncompatible::Unoffered.into());
         }
         if self.offer.layout.crtimes && !self.compat.contains(Compat::VARINT_FLIST) {
-            return Err(PeerIncompatible::Lacks("Both rsync versions must be at least 3.2.0 for --crtimes.").into());
+            return Err(
+                PeerIncompatible::Lacks("Both rsync versions must be at least 3.2.0 for --crtimes.").into()
+            );
         }
         if self.offer.sums.is_none() && !self.negotiates_sum() {
             check_implied(&self.sums, self.offer.side, implied_sum(self.version))?;
@@ -243,7 +245,9 @@ impl Handshake {
         self.step = match self.step {
             Step::Version if client && self.version.has_compat_flags() => Step::Compat,
             Step::Version | Step::Compat if self.negotiates_sum() => Step::SumList,
-            Step::Version | Step::Compat | Step::SumList if self.negotiates_compressor() => Step::CompressList,
+            Step::Version | Step::Compat | Step::SumList if self.negotiates_compressor() => {
+                Step::CompressList
+            }
             Step::Seed | Step::Done => Step::Done,
             _ if client => Step::Seed,
             _ => {

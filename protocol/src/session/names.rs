@@ -291,7 +291,8 @@ pub(super) fn sum_kinds(
     negotiated: Option<SumName>,
 ) -> (SumKind, SumKind) {
     let seed_fix = compat.contains(Compat::SEED_FIX);
-    let implied = if version.defaults_to_md5() { SumKind::Md5 { seed_first: seed_fix } } else { SumKind::Md4Seeded };
+    let implied =
+        if version.defaults_to_md5() { SumKind::Md5 { seed_first: seed_fix } } else { SumKind::Md4Seeded };
     match (choice, negotiated) {
         // Stock hashes the seed first for an MD5 that the user names, whatever was agreed.
         (Some(choice), _) => {
@@ -304,7 +305,11 @@ pub(super) fn sum_kinds(
 }
 
 /// Refuses an implied checksum or compressor that the environment's list does not allow.
-pub(super) fn check_implied<T: Named>(list: &NameList<T>, side: Side, implied: T) -> Result<(), PeerIncompatible> {
+pub(super) fn check_implied<T: Named>(
+    list: &NameList<T>,
+    side: Side,
+    implied: T,
+) -> Result<(), PeerIncompatible> {
     if list.check(implied) {
         return Ok(());
     }
@@ -359,7 +364,9 @@ mod tests {
 
     #[test]
     fn nothing_in_common_names_both_lists() {
-        let error = NameList::<Compressor>::new(Side::Client, Some("zlib")).choose(Side::Client, b"zstd").unwrap_err();
+        let error = NameList::<Compressor>::new(Side::Client, Some("zlib"))
+            .choose(Side::Client, b"zstd")
+            .unwrap_err();
         let text = "Failed to negotiate a compress choice.\nServer list: zstd\nClient list: zlib";
         assert_eq!(error.to_string(), text);
         assert_eq!(error.exit_code(), 4);

@@ -265,7 +265,11 @@ mod tests {
         let long = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0x80, 0, 0, 0, 0];
         check(0x8000_0000, &long, put_longint, |r| r.longint());
         check(-2, &[[0xFF; 4].as_slice(), &[0xFE], &[0xFF; 7]].concat(), put_longint, |r| r.longint());
-        assert_eq!(Reader::new(&[0xFE, 0xFF, 0xFF, 0xFF]).longint(), Ok(-2), "a short negative is sign-extended");
+        assert_eq!(
+            Reader::new(&[0xFE, 0xFF, 0xFF, 0xFF]).longint(),
+            Ok(-2),
+            "a short negative is sign-extended"
+        );
     }
 
     #[test]

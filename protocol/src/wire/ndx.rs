@@ -39,8 +39,8 @@ impl NdxCoder {
             (&mut self.last_positive, 1, first)
         };
         let value = wide_or_difference(i64::from(*memory), first, reader)?;
-        let value =
-            i32::try_from(value).map_err(|_| PeerMisbehaved::OutOfRange { field: "file-list index", value })?;
+        let value = i32::try_from(value)
+            .map_err(|_| PeerMisbehaved::OutOfRange { field: "file-list index", value })?;
         *memory = value;
         Ok(sign * value)
     }

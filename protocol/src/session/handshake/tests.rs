@@ -138,7 +138,10 @@ fn nothing_in_common_ends_with_4_at_both_ends() {
     assert_eq!(output, b"\x20\0\0\0\x07INVALID");
     let error = result.unwrap_err();
     assert_eq!(error.exit_code(), 4);
-    assert_eq!(error.to_string(), "Failed to negotiate a checksum choice.\nServer list: md5\nClient list: INVALID");
+    assert_eq!(
+        error.to_string(),
+        "Failed to negotiate a checksum choice.\nServer list: md5\nClient list: INVALID"
+    );
     for list in [b"\x00".as_slice(), b"\x07INVALID", b"\x81\x00"] {
         let (_, result) = run(offer(Side::Server), &[b"\x20\0\0\0", list].concat());
         assert_eq!(result.unwrap_err().exit_code(), 4, "{list:?}");
