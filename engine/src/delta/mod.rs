@@ -13,6 +13,8 @@ mod block_size;
 mod patch;
 mod search;
 mod sign;
+mod table;
+mod window;
 
 pub use block_size::Strength;
 pub use patch::{Holes, Output, Patch, PatchError, Patched};

@@ -28,12 +28,11 @@ pub struct Signer {
 impl Signer {
     /// Takes the algorithm from the session; `block_size` is the user's wish.
     pub fn new(session: &Session, block_size: Option<u32>) -> Self {
-        Signer {
-            version: session.version,
-            sum: session.transfer_sum,
-            block_sum: BlockSum::new(session.transfer_sum, session.seed),
-            block_size,
-        }
+        Self::of(session.version, session.transfer_sum, session.seed, block_size)
+    }
+
+    pub(super) fn of(version: Version, sum: SumKind, seed: i32, block_size: Option<u32>) -> Self {
+        Signer { version, sum, block_sum: BlockSum::new(sum, seed), block_size }
     }
 
     /// Cuts a basis of `len` bytes. In append mode this head alone is sent, as
@@ -66,5 +65,59 @@ impl Signer {
             at += piece.len() as u64;
         }
         Ok(BlockSignature { head, sums: sums.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn lines() -> (File, u64) {
+        let text: String = (1..=600).map(|n| format!("{n}\n")).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        (file, text.len() as u64)
+    }
+
+    #[test]
+    fn first_block_has_the_captured_sums() {
+        let (file, len) = lines();
+        for (sum, seed, strong) in [
+            (SumKind::Md5 { seed_first: true }, 1, [0xE6, 0x14]),
+            (SumKind::Xxh128, -2, [0x07, 0x41]),
+            (SumKind::Md4Seeded, 1, [0x47, 0x77]),
+        ] {
+            let signer = Signer::of(Version::NEWEST, sum, seed, None);
+            let signature = signer.sign(&file, signer.head(len, Strength::Short).unwrap()).unwrap();
+            assert_eq!((signature.head.count, signature.head.remainder), (4, 192));
+            assert_eq!(signature.sums.len() as u64, signature.head.sums_len());
+            assert_eq!(signature.block(0), Some((0x5669_6CB9, &strong[..])));
+            let full = signer.sign(&file, signer.head(len, Strength::Full).unwrap()).unwrap();
+            assert_eq!(full.block(3).unwrap().1.len(), 16);
+            assert_eq!(full.block(3).unwrap().1[..2], *signature.block(3).unwrap().1);
+        }
+    }
+
+    #[test]
+    fn blocks_beyond_one_read_are_summed_alike() {
+        let data: Vec<u8> = (0..1_500_000u32).map(|n| (n / 5) as u8).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&data).unwrap();
+        let signer = Signer::of(Version::NEWEST, SumKind::Xxh64, 3, Some(100_000));
+        let signature = signer.sign(&file, signer.head(1_500_000, Strength::Full).unwrap()).unwrap();
+        for (index, block) in data.chunks(100_000).enumerate() {
+            let (weak, strong) = signature.block(index as u32).unwrap();
+            assert_eq!(weak, Rolling::of(block).value());
+            assert_eq!(strong, &BlockSum::new(SumKind::Xxh64, 3).of(block)[..]);
+        }
+    }
+
+    #[test]
+    fn a_basis_that_shrank_is_an_error() {
+        let (file, len) = lines();
+        let signer = Signer::of(Version::NEWEST, SumKind::Xxh128, 1, None);
+        assert!(signer.sign(&file, signer.head(len + 1, Strength::Short).unwrap()).is_err());
     }
 }

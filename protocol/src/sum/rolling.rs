@@ -51,14 +51,6 @@ impl Rolling {
         self.s2 = self.s2.wrapping_sub((len as u16).wrapping_mul(out)).wrapping_add(self.s1);
     }
 
-    /// Takes the first byte, `out`, from a window of `len` bytes.
-    #[inline]
-    pub fn shrink(&mut self, out: u8, len: u32) {
-        let out = signed(out);
-        self.s1 = self.s1.wrapping_sub(out);
-        self.s2 = self.s2.wrapping_sub((len as u16).wrapping_mul(out));
-    }
-
     /// Returns the sum as the wire carries it.
     #[inline(always)]
     pub fn value(self) -> u32 {
@@ -122,16 +114,6 @@ mod tests {
                 assert_eq!(rolling, Rolling::of(&data[at..at + len]), "window of {len} at {at}");
                 rolling.roll(data[at], data[at + len], len as u32);
             }
-        }
-    }
-
-    #[test]
-    fn shrinking_equals_summing_the_rest() {
-        let data = noise(200_000);
-        let mut rolling = Rolling::of(&data);
-        for at in 0..300 {
-            rolling.shrink(data[at], (data.len() - at) as u32);
-            assert_eq!(rolling, Rolling::of(&data[at + 1..]));
         }
     }
 

@@ -102,7 +102,7 @@ fn joined(steps: &[Step]) -> Vec<Step> {
 }
 
 fn session(compressor: Compressor, version: Version) -> (TokenEncoder, TokenDecoder) {
-    (TokenEncoder::new(compressor, compressor.level(None).unwrap(), version).unwrap(), TokenDecoder::new(compressor, version).unwrap())
+    (TokenEncoder::new(compressor, compressor.level(None).unwrap_or(0), version).unwrap(), TokenDecoder::new(compressor, version).unwrap())
 }
 
 fn noise(seed: u64, len: usize) -> Vec<u8> {
