@@ -1,37 +1,28 @@
 //! From source arguments to file lists.
 //!
+//! [`Source`] is what was asked for; a [`Lister`] turns it into segments, one directory at a time
+//! or all at once, and remembers for every entry where it lies on disk.
 //! Wire: protocol/doc/10-file-list.md#10-from-arguments-to-entries-sender
 
-use std::fmt;
-use std::io::BufRead;
+mod args;
+mod base;
+mod draft;
+mod links;
+mod look;
+mod names;
+mod walk;
 
-use crate::Failure;
+#[cfg(test)]
+mod tests;
 
-/// How the names of a local `--files-from` list are separated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Separator {
-    /// By LF or CR.
-    Line,
-    /// By NUL (`--from0`).
-    Nul,
-}
+pub(crate) use base::Base;
+pub(crate) use draft::{Listed, Roots};
+pub(crate) use links::is_unsafe;
+pub(crate) use look::{follows_last, last, open, sentence, vanished};
+pub use names::{Names, Separator};
+pub(crate) use walk::Lister;
 
-/// Where the names of `--files-from` come from.
-///
-/// Wire: protocol/doc/02-session-start.md#25---files-from
-pub enum Names {
-    /// A list on this machine, already open: empty lines and comments are dropped.
-    Local {
-        /// The content of the list.
-        content: Box<dyn BufRead + Send>,
-        /// What ends a name.
-        separator: Separator,
-    },
-    /// Names that the peer forwards: one per call, nothing at the end. No comments.
-    Forwarded(Box<dyn FnMut() -> Result<Option<Vec<u8>>, Failure> + Send>),
-}
-
-/// The source arguments, and the walk over what they name.
+/// The source arguments, and what restricts them.
 #[derive(Debug)]
 pub struct Source {
     arguments: Vec<Vec<u8>>,
@@ -48,14 +39,5 @@ impl Source {
     /// Takes one directory, and the names below it that restrict the transfer (`--files-from`).
     pub fn with_names(directory: Vec<u8>, names: Names) -> Self {
         Source { arguments: vec![directory], names: Some(names) }
-    }
-}
-
-impl fmt::Debug for Names {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Names::Local { .. } => "Names::Local",
-            Names::Forwarded(_) => "Names::Forwarded",
-        })
     }
 }

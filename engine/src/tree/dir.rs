@@ -145,12 +145,12 @@ impl Dir {
     /// Opens a member that must be a regular file for reading, with the metadata of what was
     /// opened. Anything else is refused (InvalidInput, or ELOOP for a symlink).
     pub fn open_regular(&self, name: &[u8]) -> io::Result<(File, Meta)> {
-        let file = self.open_file(name)?;
-        let meta = meta::of_open(&file)?;
-        if meta.kind() != FileKind::Regular {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        Ok((file, meta))
+        regular(self.open_file(name)?)
+    }
+
+    /// The same for what a member leads to.
+    pub fn open_regular_following(&self, name: &[u8]) -> io::Result<(File, Meta)> {
+        regular(self.open_file_following(name)?)
     }
 
     /// Reads a regular member of at most `limit` bytes (FileTooLarge above), such as a merge file.
@@ -339,6 +339,14 @@ fn kind_of(file_type: rustix::fs::FileType) -> Option<FileKind> {
         FileType::Socket => FileKind::Socket,
         FileType::Unknown => return None,
     })
+}
+
+fn regular(file: File) -> io::Result<(File, Meta)> {
+    let meta = meta::of_open(&file)?;
+    if meta.kind() != FileKind::Regular {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok((file, meta))
 }
 
 #[cfg(test)]

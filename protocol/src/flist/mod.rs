@@ -17,7 +17,7 @@ pub use decode::{EntryDecoder, Listed};
 pub use encode::EntryEncoder;
 pub use entry::{EntryFlags, EntryRef, Extra, FileKind, HardLink, IdKind, IdName, IoErrors, Mode, NewEntry, OwnedEntry, Rdev};
 pub(crate) use ids::{IdLists, IdRow};
-pub use list::{DirNdx, FileList, Ndx};
+pub use list::{DirNdx, FileList, Found, Ndx};
 pub use name::{RelPath, RelPathBuf};
 pub use order::{compare, Order};
 pub use segment::{Segment, SegmentBuilder};

@@ -1,0 +1,124 @@
+//! One wanted file: opened, searched, sent.
+//!
+//! Wire: protocol/doc/20-transfer.md#26-failures-at-the-sender
+
+use std::fs::File;
+use std::io;
+
+use bytes::Bytes;
+use suisei_protocol::flist::{EntryRef, FileKind, IoErrors, Ndx};
+use suisei_protocol::message::ToReceiver;
+use suisei_protocol::session::{Compat, Session};
+use suisei_protocol::transfer::{BasisKind, BlockSignature, Item, Token};
+
+use crate::delta::{BasisUse, Search, SearchEvent, Tally};
+use crate::link::{Handover, LocalSource, Outbox};
+use crate::observe::{Class, Problem, What, Who};
+use crate::options::{Append, Partial, Place};
+use crate::source::{self, sentence, vanished, Base};
+use crate::tree::Meta;
+use crate::{Context, Failure};
+
+/// What was sent of a file.
+pub(super) struct Sent {
+    /// Sum of the whole file; empty where nothing was hashed.
+    pub(super) sum: Bytes,
+    /// What the search counted.
+    pub(super) tally: Tally,
+}
+
+/// Opens the source of a wanted file. Reports why if it cannot be sent.
+pub(super) fn open(ctx: &Context, base: &Base, entry: EntryRef<'_>, append: Append) -> Option<(File, Meta)> {
+    let wire = entry.wire_path();
+    let full_name = || base.full_name(wire);
+    match source::open(ctx, base, wire) {
+        Ok((_, meta)) if append != Append::Off && meta.size < entry.size() => {
+            sentence(ctx, Class::Warning, "skipped diminished file: \"", &full_name(), "\"");
+            None
+        }
+        Ok(opened) => Some(opened),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            vanished(ctx, FileKind::Regular, &full_name());
+            None
+        }
+        Err(error) => {
+            ctx.add_io_errors(IoErrors::GENERAL);
+            let what = What::Reason { text: "send_files failed to open", path: &full_name(), error: &error };
+            ctx.report_problem(Problem { who: Who::Sender, class: Class::Transfer, what });
+            None
+        }
+    }
+}
+
+/// Sends an open source as the answer to a request. `progress` hears the bytes done so far.
+#[allow(clippy::too_many_arguments)]
+pub(super) fn send<L: Handover>(
+    ctx: &Context,
+    outbox: &mut impl Outbox<ToReceiver<L>>,
+    (file, meta): (File, Meta),
+    (ndx, item): (Ndx, &Item),
+    basis: &BlockSignature,
+    append: Append,
+    full_name: impl Fn() -> Vec<u8>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Sent, Failure> {
+    outbox.send(ToReceiver::Begin { ndx, item: item.clone(), head: basis.head })?;
+    let file = match basis.head.count {
+        0 => match L::wrap(LocalSource { file, size: meta.size }) {
+            Ok(local) => return hand_over(outbox, local, meta.size),
+            Err(LocalSource { file, .. }) => file,
+        },
+        _ => file,
+    };
+    let search = Search::new(&ctx.session, basis, basis_use(&ctx.session, &ctx.options.place, item), append);
+    let mut offset = 0;
+    let searched = search.run(&file, meta.size, &mut |event| {
+        ctx.check_interrupt()?;
+        match event {
+            SearchEvent::Literal(data) => {
+                offset += data.len() as u64;
+                outbox.send(ToReceiver::Token(Token::Literal(data)))?;
+            }
+            SearchEvent::Copy { block, data } => {
+                offset += data.len() as u64;
+                outbox.send(ToReceiver::Token(Token::Copy(block)))?;
+                if outbox.wants_history() {
+                    outbox.add_history(data)?;
+                }
+            }
+        }
+        progress(offset);
+        Ok(())
+    })?;
+    if let Some(error) = &searched.flaw {
+        ctx.add_io_errors(IoErrors::GENERAL);
+        let what = What::Reason { text: "read errors mapping", path: &full_name(), error };
+        ctx.report_problem(Problem { who: Who::Sender, class: Class::Transfer, what });
+    }
+    outbox.send(ToReceiver::End { sum: searched.sum.clone() })?;
+    Ok(Sent { sum: searched.sum, tally: searched.tally })
+}
+
+fn hand_over<L: Handover>(outbox: &mut impl Outbox<ToReceiver<L>>, local: L, size: u64) -> Result<Sent, Failure> {
+    outbox.send(ToReceiver::Local(local))?;
+    outbox.send(ToReceiver::End { sum: Bytes::new() })?;
+    Ok(Sent { sum: Bytes::new(), tally: Tally { literal: size, ..Tally::default() } })
+}
+
+/// Whether the receiver writes over the basis that the request was made from.
+///
+/// Wire: protocol/doc/20-transfer.md#11---inplace
+fn basis_use(session: &Session, place: &Place, item: &Item) -> BasisUse {
+    let partial_in_place = session.compat.contains(Compat::INPLACE_PARTIAL) && matches!(place.partial, Partial::Dir(_));
+    let overwritten = match item.basis.unwrap_or(BasisKind::Destination) {
+        // Old peers do not say which basis they took: with backups it is the copy.
+        BasisKind::Destination => place.inplace && (session.version.has_basis_types() || !place.backup),
+        BasisKind::PartialDir => partial_in_place,
+        _ => false,
+    };
+    if overwritten {
+        BasisUse::Overwritten
+    } else {
+        BasisUse::Intact
+    }
+}

@@ -1,0 +1,150 @@
+//! What one name stands for on disk, with symlinks treated as the user wants it.
+//!
+//! Wire: protocol/doc/12-owners-links-xattrs-acls.md#2-hard-links--h
+
+use std::io;
+
+use rustix::io::Errno;
+use suisei_protocol::flist::{Extra, FileKind, HardLink, IoErrors, RelPath};
+use suisei_protocol::sum::FileSum;
+
+use super::base::Base;
+use super::is_unsafe;
+use crate::observe::{Class, Event, Note, Problem, What, Who};
+use crate::options::SourceLinks;
+use crate::tree::{Dir, Meta};
+use crate::Context;
+
+/// What a look at a name found.
+#[derive(Debug)]
+pub(super) enum Seen {
+    /// This.
+    Item(Meta),
+    /// Nothing.
+    Absent,
+    /// A symlink that is to be followed, but leads nowhere.
+    NoReferent,
+}
+
+/// Looks at a member of a directory. `wire` is its path on the wire.
+pub(super) fn look(ctx: &Context, dir: &Dir, name: &[u8], wire: &[u8]) -> io::Result<Seen> {
+    let Some(meta) = dir.stat(name)? else { return Ok(Seen::Absent) };
+    if meta.kind() != FileKind::Symlink {
+        return Ok(Seen::Item(meta));
+    }
+    match ctx.options.select.symlinks {
+        SourceLinks::Keep => Ok(Seen::Item(meta)),
+        SourceLinks::FollowAll => Ok(dir.stat_following(name)?.map_or(Seen::NoReferent, Seen::Item)),
+        SourceLinks::FollowDirs => {
+            let led = dir.stat_following(name).ok().flatten();
+            Ok(Seen::Item(led.filter(|led| led.kind() == FileKind::Directory).unwrap_or(meta)))
+        }
+        SourceLinks::FollowUnsafe => {
+            let target = dir.read_link(name)?;
+            if !is_unsafe(&target, wire) {
+                return Ok(Seen::Item(meta));
+            }
+            ctx.report(Event::Note(RelPath::new(wire), Note::UnsafeLinkCopied(&target)));
+            Ok(dir.stat_following(name)?.map_or(Seen::NoReferent, Seen::Item))
+        }
+    }
+}
+
+/// Whether a source may be a symlink that is to be followed.
+pub(crate) fn follows_last(ctx: &Context) -> bool {
+    matches!(ctx.options.select.symlinks, SourceLinks::FollowAll | SourceLinks::FollowUnsafe)
+}
+
+/// Reports that something cannot be listed, and notes that the list is not complete.
+pub(super) fn cannot_list(ctx: &Context, call: &'static str, path: &[u8], error: &io::Error) {
+    ctx.add_io_errors(IoErrors::GENERAL);
+    ctx.problem(Who::Sender, Class::Transfer, call, path, error);
+}
+
+/// Reports a sentence around a quoted name.
+pub(crate) fn sentence(ctx: &Context, class: Class, before: &'static str, path: &[u8], after: &'static str) {
+    ctx.report_problem(Problem { who: Who::Sender, class, what: What::Sentence { before, path, after } });
+}
+
+/// Reports that something was there a moment ago.
+pub(crate) fn vanished(ctx: &Context, kind: FileKind, path: &[u8]) {
+    ctx.add_io_errors(IoErrors::VANISHED);
+    let before = match kind {
+        FileKind::Directory => "directory has vanished: \"",
+        _ => "file has vanished: \"",
+    };
+    sentence(ctx, Class::Warning, before, path, "\"");
+}
+
+/// Reports a symlink that leads nowhere.
+pub(super) fn no_referent(ctx: &Context, path: &[u8]) {
+    ctx.add_io_errors(IoErrors::GENERAL);
+    sentence(ctx, Class::Error, "symlink has no referent: \"", path, "\"");
+}
+
+/// Collects the rarer fields of an entry. Fails where they cannot be read.
+pub(super) fn extra(ctx: &Context, base: &Base, wire: &[u8], meta: &Meta) -> io::Result<Extra> {
+    let layout = &ctx.session.layout;
+    let kind = meta.kind();
+    let mut extra = Extra::default();
+    if kind == FileKind::Symlink && layout.links {
+        let target = base.parent(wire)?.read_link(last(wire))?;
+        if target.is_empty() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        extra.link_target = Some(target.into());
+    }
+    if kind.is_device() && layout.devices {
+        extra.rdev = Some(meta.rdev);
+    }
+    // Below 28 the flags have no room to mark a linked file: every regular file says its inode.
+    let marked = ctx.session.version.has_extended_flags();
+    let linked = if marked { kind != FileKind::Directory && meta.nlink > 1 } else { kind == FileKind::Regular };
+    if layout.hard_links && linked {
+        extra.hard_link = Some(HardLink::Inode { dev: (meta.dev as i64).wrapping_add(1), ino: meta.ino as i64 });
+    }
+    if kind == FileKind::Regular && layout.checksum {
+        extra.checksum = Some(list_sum(ctx, base, wire));
+    }
+    if layout.atimes && kind != FileKind::Directory {
+        extra.atime = Some(meta.atime);
+    }
+    Ok(extra)
+}
+
+/// Sums a file for `-c`. What cannot be read has a sum of zeros: it is an error only if its
+/// content is asked for.
+fn list_sum(ctx: &Context, base: &Base, wire: &[u8]) -> Box<[u8]> {
+    let kind = ctx.session.list_sum;
+    sum_of(ctx, base, wire).unwrap_or_else(|_| vec![0; kind.len()].into())
+}
+
+fn sum_of(ctx: &Context, base: &Base, wire: &[u8]) -> io::Result<Box<[u8]>> {
+    let mut file = open(ctx, base, wire)?.0;
+    let mut sum = FileSum::unseeded(ctx.session.list_sum);
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        match io::Read::read(&mut file, &mut buffer) {
+            Ok(0) => return Ok(sum.finish().to_vec().into()),
+            Ok(n) => sum.update(&buffer[..n]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Opens a source, which must be a regular file, with the metadata of what was opened.
+pub(crate) fn open(ctx: &Context, base: &Base, wire: &[u8]) -> io::Result<(std::fs::File, Meta)> {
+    let dir = base.parent(wire)?;
+    match dir.open_regular(last(wire)) {
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) && follows_last(ctx) => {
+            dir.open_regular_following(last(wire))
+        }
+        opened => opened,
+    }
+}
+
+/// Returns the last component.
+pub(crate) fn last(wire: &[u8]) -> &[u8] {
+    RelPath::new(wire).name()
+}
