@@ -19,4 +19,7 @@ pub mod sum;
 pub mod transfer;
 pub mod wire;
 
+#[cfg(test)]
+mod support;
+
 pub use error::{Decode, Error, Stop};
