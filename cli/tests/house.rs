@@ -81,7 +81,10 @@ fn functions(text: &str) -> Vec<(String, usize)> {
         let indent = line.len() - line.trim_start().len();
         let code = line.trim_start();
         let Some((front, rest)) = code.split_once("fn ") else { continue };
-        if !front.split_whitespace().all(|w| w.starts_with("pub") || ["const", "async", "unsafe"].contains(&w) || w.ends_with(')')) {
+        if !front
+            .split_whitespace()
+            .all(|w| w.starts_with("pub") || ["const", "async", "unsafe"].contains(&w) || w.ends_with(')'))
+        {
             continue;
         }
         let name = rest.split(['(', '<']).next().unwrap_or(rest).to_owned();
@@ -101,7 +104,8 @@ fn versions_are_compared_in_one_file() {
         }
         let code = without_tests(&text);
         for (at, line) in code.lines().enumerate() {
-            let compares = ["version.number() <", "version.number() >", "version.number() =", "version.number() !"];
+            let compares =
+                ["version.number() <", "version.number() >", "version.number() =", "version.number() !"];
             assert!(!compares.iter().any(|c| line.contains(c)), "{name}:{}: {line}", at + 1);
         }
     }
@@ -114,10 +118,26 @@ fn without_tests(text: &str) -> &str {
 
 #[test]
 fn only_sys_and_tree_touch_the_disk() {
-    let calls = ["fs::read", "fs::write", "fs::remove", "fs::rename", "fs::create", "fs::metadata", "fs::symlink_metadata",
-        "File::open", "File::create", "OpenOptions", ".exists()", ".is_dir()?", ".canonicalize()"];
+    let calls = [
+        "fs::read",
+        "fs::write",
+        "fs::remove",
+        "fs::rename",
+        "fs::create",
+        "fs::metadata",
+        "fs::symlink_metadata",
+        "File::open",
+        "File::create",
+        "OpenOptions",
+        ".exists()",
+        ".is_dir()?",
+        ".canonicalize()",
+    ];
     for (name, text) in sources(&["engine/src"]) {
-        if name.starts_with("engine/src/sys/") || name.starts_with("engine/src/tree/") || name.ends_with("tests.rs") {
+        if name.starts_with("engine/src/sys/")
+            || name.starts_with("engine/src/tree/")
+            || name.ends_with("tests.rs")
+        {
             continue;
         }
         for (at, line) in without_tests(&text).lines().enumerate() {
@@ -151,7 +171,11 @@ fn cited_anchors_exist() {
     let mut anchors: BTreeMap<String, HashSet<String>> = BTreeMap::new();
     for member in fs::read_dir(root().join("protocol/doc")).expect("the specification is there").flatten() {
         let text = fs::read_to_string(member.path()).expect("the specification is UTF-8");
-        let slugs = text.lines().filter(|l| l.starts_with('#')).map(|l| slug(l.trim_start_matches('#').trim())).collect();
+        let slugs = text
+            .lines()
+            .filter(|l| l.starts_with('#'))
+            .map(|l| slug(l.trim_start_matches('#').trim()))
+            .collect();
         anchors.insert(member.file_name().to_string_lossy().into_owned(), slugs);
     }
     let mut missing = Vec::new();
@@ -164,7 +188,9 @@ fn cited_anchors_exist() {
             let cite = cite.trim_end_matches('.');
             let (file, anchor) = cite.split_once('#').unwrap_or((cite, ""));
             let known = anchors.get(file);
-            let fits = file.is_empty() || file.starts_with('<') || known.is_some_and(|a| anchor.is_empty() || a.contains(anchor));
+            let fits = file.is_empty()
+                || file.starts_with('<')
+                || known.is_some_and(|a| anchor.is_empty() || a.contains(anchor));
             if !fits {
                 missing.push(format!("{name}: {cite}"));
             }

@@ -21,8 +21,7 @@ pub enum HighBytes {
 /// Escapes one line. A final newline or carriage return and a leading carriage return are kept.
 pub fn escape(line: &[u8], high: HighBytes) -> Cow<'_, [u8]> {
     let start = usize::from(line.first() == Some(&b'\r'));
-    let end =
-        line.len() - usize::from(line.len() > start && matches!(line.last(), Some(b'\n' | b'\r')));
+    let end = line.len() - usize::from(line.len() > start && matches!(line.last(), Some(b'\n' | b'\r')));
     let body = &line[start..end];
     if is_plain(body) {
         return Cow::Borrowed(line);
@@ -35,8 +34,7 @@ pub fn escape(line: &[u8], high: HighBytes) -> Cow<'_, [u8]> {
 }
 
 fn is_plain(body: &[u8]) -> bool {
-    body.iter()
-        .all(|&b| b >= 0x20 && b < 0x80 && b != b'\\' || b == b'\t')
+    body.iter().all(|&b| b >= 0x20 && b < 0x80 && b != b'\\' || b == b'\t')
 }
 
 fn escape_body(body: &[u8], high: HighBytes, out: &mut Vec<u8>) {
@@ -44,10 +42,7 @@ fn escape_body(body: &[u8], high: HighBytes, out: &mut Vec<u8>) {
     while !rest.is_empty() {
         let (valid, bad) = match rest.to_str() {
             Ok(_) => (rest.len(), 0),
-            Err(e) => (
-                e.valid_up_to(),
-                e.error_len().unwrap_or(rest.len() - e.valid_up_to()),
-            ),
+            Err(e) => (e.valid_up_to(), e.error_len().unwrap_or(rest.len() - e.valid_up_to())),
         };
         for (i, &byte) in rest[..valid].iter().enumerate() {
             let fake = byte == b'\\' && looks_escaped(&rest[i..]);
@@ -82,10 +77,7 @@ mod tests {
 
     #[track_caller]
     fn check(input: &[u8], expected: &str) {
-        assert_eq!(
-            escape(input, HighBytes::Escape).as_bstr(),
-            expected.as_bytes().as_bstr()
-        );
+        assert_eq!(escape(input, HighBytes::Escape).as_bstr(), expected.as_bytes().as_bstr());
     }
 
     #[test]

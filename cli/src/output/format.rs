@@ -86,9 +86,7 @@ impl Format {
 
     /// Whether the format holds one of these letters.
     pub fn has(&self, letters: &[u8]) -> bool {
-        self.parts
-            .iter()
-            .any(|p| matches!(p, Part::Escape(e) if letters.contains(&e.letter)))
+        self.parts.iter().any(|p| matches!(p, Part::Escape(e) if letters.contains(&e.letter)))
     }
 
     /// Whether a transfer can only be reported when it is over.
@@ -127,13 +125,7 @@ fn parse_escape(text: &[u8]) -> (Option<Escape>, &[u8]) {
                     2 => Human::Decimal,
                     _ => Human::Binary,
                 };
-                let escape = Escape {
-                    letter,
-                    source: text[..=at].to_vec(),
-                    left,
-                    width,
-                    number,
-                };
+                let escape = Escape { letter, source: text[..=at].to_vec(), left, width, number };
                 return (Some(escape), &text[at + 1..]);
             }
         }
@@ -245,11 +237,9 @@ pub fn permissions(mode: u32) -> [u8; 10] {
             text[i + 1] = *letter;
         }
     }
-    for (bit, at, with_x, without) in [
-        (0o4000, 3, b's', b'S'),
-        (0o2000, 6, b's', b'S'),
-        (0o1000, 9, b't', b'T'),
-    ] {
+    for (bit, at, with_x, without) in
+        [(0o4000, 3, b's', b'S'), (0o2000, 6, b's', b'S'), (0o1000, 9, b't', b'T')]
+    {
         if mode & bit != 0 {
             text[at] = if text[at] == b'x' { with_x } else { without };
         }
@@ -283,11 +273,8 @@ fn checksum(report: &ItemReport<'_>, scene: &Scene) -> Vec<u8> {
     let Some(sum) = sum.filter(|s| s.len() == kind.len() && kind != SumKind::Md4Seeded) else {
         return vec![b' '; width];
     };
-    let hex = |bytes: &mut dyn Iterator<Item = &u8>| {
-        bytes
-            .flat_map(|b| format!("{b:02x}").into_bytes())
-            .collect()
-    };
+    let hex =
+        |bytes: &mut dyn Iterator<Item = &u8>| bytes.flat_map(|b| format!("{b:02x}").into_bytes()).collect();
     match kind {
         SumKind::Xxh64 | SumKind::Xxh3 | SumKind::Xxh128 => hex(&mut sum.iter().rev()),
         _ => hex(&mut sum.iter()),
@@ -329,18 +316,12 @@ mod tests {
             sum: Some(&[0xA2, 0xB9, 0xEB, 0x7B, 0xD6, 0x47, 0xDA, 0xCC]),
         };
         let scene = Scene {
-            style: Style {
-                way: Way::In,
-                has_flags: true,
-                keeps_times: true,
-                keeps_link_times: true,
-            },
+            style: Style { way: Way::In, has_flags: true, keeps_times: true, keeps_link_times: true },
             operation: "recv",
             transfer_sum: SumKind::Xxh3,
             list_sum: SumKind::Xxh3,
         };
-        String::from_utf8(Format::parse(format.as_bytes()).line(&Subject::Item(&report), &scene))
-            .unwrap()
+        String::from_utf8(Format::parse(format.as_bytes()).line(&Subject::Item(&report), &scene)).unwrap()
     }
 
     #[test]
@@ -354,11 +335,7 @@ mod tests {
     #[test]
     fn values_of_an_item() {
         assert_eq!(
-            line(
-                "%i %B %f %o %U:%G %b %c %% %h %",
-                0o104755,
-                Extra::default()
-            ),
+            line("%i %B %f %o %U:%G %b %c %% %h %", 0o104755, Extra::default()),
             ">f+++++++++ rwsr-xr-x src/d/big recv 7:8 5 6 % %h %"
         );
         assert_eq!(line("%C", 0o100644, Extra::default()), "ccda47d67bebb9a2");
@@ -366,10 +343,7 @@ mod tests {
 
     #[test]
     fn arrows() {
-        let extra = Extra {
-            link_target: Some((*b"to").into()),
-            ..Extra::default()
-        };
+        let extra = Extra { link_target: Some((*b"to").into()), ..Extra::default() };
         assert_eq!(line("%n%L", 0o120777, extra), "d/big -> to");
     }
 }

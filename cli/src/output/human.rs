@@ -46,8 +46,7 @@ impl Human {
 
     /// Formats a decimal that may get a unit, such as a rate.
     pub fn decimal(self, value: f64, places: usize) -> String {
-        self.units(value)
-            .unwrap_or_else(|| self.min(Human::Grouped).fixed(value, places))
+        self.units(value).unwrap_or_else(|| self.min(Human::Grouped).fixed(value, places))
     }
 
     /// Formats a decimal that never gets a unit, such as seconds or the speedup.
@@ -57,10 +56,7 @@ impl Human {
         }
         let text = format!("{value:.places$}");
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-        let whole = whole
-            .parse()
-            .map(grouped)
-            .unwrap_or_else(|_| whole.to_owned());
+        let whole = whole.parse().map(grouped).unwrap_or_else(|_| whole.to_owned());
         if fraction.is_empty() {
             whole
         } else {

@@ -98,11 +98,8 @@ const DEBUG_WORDS: [Word<Debug>; 24] = [
 ];
 
 /// What each `-v` adds, by verbosity 0 to 2, later levels add no info words.
-const INFO_BY_VERBOSITY: [&str; 3] = [
-    "NONREG",
-    "COPY,DEL,FLIST,MISC,NAME,STATS,SYMSAFE",
-    "BACKUP,MISC2,MOUNT,NAME2,REMOVE,SKIP",
-];
+const INFO_BY_VERBOSITY: [&str; 3] =
+    ["NONREG", "COPY,DEL,FLIST,MISC,NAME,STATS,SYMSAFE", "BACKUP,MISC2,MOUNT,NAME2,REMOVE,SKIP"];
 
 const DEBUG_BY_VERBOSITY: [&str; 6] = [
     "",
@@ -127,10 +124,7 @@ pub type DebugLevels = Levels<24>;
 
 impl<const N: usize> Default for Levels<N> {
     fn default() -> Self {
-        Levels {
-            implied: [0; N],
-            typed: [None; N],
-        }
+        Levels { implied: [0; N], typed: [None; N] }
     }
 }
 
@@ -144,11 +138,7 @@ impl<const N: usize> Levels<N> {
         for item in list.split(',').filter(|item| !item.is_empty()) {
             let name = item.trim_end_matches(|c: char| c.is_ascii_digit());
             let digits = &item[name.len()..];
-            let level = if digits.is_empty() {
-                1
-            } else {
-                digits.parse::<u8>().unwrap_or(4).min(4)
-            };
+            let level = if digits.is_empty() { 1 } else { digits.parse::<u8>().unwrap_or(4).min(4) };
             let all = name.eq_ignore_ascii_case("ALL");
             let none = name.eq_ignore_ascii_case("NONE");
             let mut found = all || none;
@@ -191,8 +181,7 @@ impl InfoLevels {
 
     /// Adds words that another option implies, such as `STATS2` for `--stats`.
     pub fn imply(&mut self, list: &'static str) {
-        self.apply(list, &INFO_WORDS, false)
-            .expect("implied words exist");
+        self.apply(list, &INFO_WORDS, false).expect("implied words exist");
     }
 
     /// Returns the words that were typed, in table order, with their levels.
@@ -218,8 +207,7 @@ impl DebugLevels {
     /// Adds what `-v` repeated `verbosity` times implies.
     pub fn imply_verbosity(&mut self, verbosity: u32) {
         for list in DEBUG_BY_VERBOSITY.iter().take(verbosity as usize + 1) {
-            self.apply(list, &DEBUG_WORDS, false)
-                .expect("implied words exist");
+            self.apply(list, &DEBUG_WORDS, false).expect("implied words exist");
         }
     }
 }
@@ -230,14 +218,8 @@ mod tests {
 
     #[test]
     fn words_stand_at_their_own_index() {
-        assert!(INFO_WORDS
-            .iter()
-            .enumerate()
-            .all(|(i, (word, ..))| *word as usize == i));
-        assert!(DEBUG_WORDS
-            .iter()
-            .enumerate()
-            .all(|(i, (word, ..))| *word as usize == i));
+        assert!(INFO_WORDS.iter().enumerate().all(|(i, (word, ..))| *word as usize == i));
+        assert!(DEBUG_WORDS.iter().enumerate().all(|(i, (word, ..))| *word as usize == i));
     }
 
     #[test]

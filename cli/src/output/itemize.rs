@@ -59,11 +59,7 @@ pub fn itemize(item: &Item, kind: FileKind, style: Style) -> String {
 fn operation(item: &Item, way: Way) -> char {
     let flags = item.flags;
     if flags.contains(ItemFlags::LOCAL_CHANGE) {
-        return if flags.contains(ItemFlags::XNAME_FOLLOWS) {
-            'h'
-        } else {
-            'c'
-        };
+        return if flags.contains(ItemFlags::XNAME_FOLLOWS) { 'h' } else { 'c' };
     }
     match (item.is_transfer(), way) {
         (false, _) => '.',
@@ -75,33 +71,23 @@ fn operation(item: &Item, way: Way) -> char {
 fn differences(flags: ItemFlags, kind: FileKind, style: Style) -> String {
     let is_link = kind == FileKind::Symlink;
     let mark = |flag: ItemFlags, letter: char| if flags.contains(flag) { letter } else { '.' };
-    let keeps_time = if is_link {
-        style.keeps_link_times
-    } else {
-        style.keeps_times
-    };
+    let keeps_time = if is_link { style.keeps_link_times } else { style.keeps_times };
     let time_failed = is_link && flags.contains(ItemFlags::REPORT_SIZE);
     let time = match flags.contains(ItemFlags::REPORT_TIME) {
         false => '.',
         true if keeps_time && !time_failed => 't',
         true => 'T',
     };
-    let other_times = match (
-        flags.contains(ItemFlags::REPORT_ATIME),
-        flags.contains(ItemFlags::REPORT_CRTIME),
-    ) {
-        (true, true) => 'b',
-        (true, false) => 'u',
-        (false, true) => 'n',
-        (false, false) => '.',
-    };
+    let other_times =
+        match (flags.contains(ItemFlags::REPORT_ATIME), flags.contains(ItemFlags::REPORT_CRTIME)) {
+            (true, true) => 'b',
+            (true, false) => 'u',
+            (false, true) => 'n',
+            (false, false) => '.',
+        };
     [
         mark(ItemFlags::REPORT_CHANGE, 'c'),
-        if is_link {
-            '.'
-        } else {
-            mark(ItemFlags::REPORT_SIZE, 's')
-        },
+        if is_link { '.' } else { mark(ItemFlags::REPORT_SIZE, 's') },
         time,
         mark(ItemFlags::REPORT_PERMS, 'p'),
         mark(ItemFlags::REPORT_OWNER, 'o'),
@@ -118,12 +104,7 @@ fn differences(flags: ItemFlags, kind: FileKind, style: Style) -> String {
 mod tests {
     use super::*;
 
-    const STYLE: Style = Style {
-        way: Way::In,
-        has_flags: true,
-        keeps_times: true,
-        keeps_link_times: true,
-    };
+    const STYLE: Style = Style { way: Way::In, has_flags: true, keeps_times: true, keeps_link_times: true };
 
     #[track_caller]
     fn check(bits: u16, kind: FileKind, style: Style, expected: &str) {
@@ -134,15 +115,7 @@ mod tests {
     #[test]
     fn samples_of_the_specification() {
         check(0xA000, FileKind::Regular, STYLE, ">f+++++++++");
-        check(
-            0x800C,
-            FileKind::Regular,
-            Style {
-                way: Way::Out,
-                ..STYLE
-            },
-            "<f.st......",
-        );
+        check(0x800C, FileKind::Regular, Style { way: Way::Out, ..STYLE }, "<f.st......");
         check(0x6000, FileKind::Directory, STYLE, "cd+++++++++");
         check(0x6002, FileKind::Symlink, STYLE, "cL+++++++++");
         check(0x6002, FileKind::Fifo, STYLE, "cS+++++++++");
@@ -150,27 +123,10 @@ mod tests {
         check(0x0008, FileKind::Directory, STYLE, ".d..t......");
         check(0x0010, FileKind::Regular, STYLE, ".f...p.....");
         check(0x0070, FileKind::Regular, STYLE, ".f...pog...");
-        check(
-            0x8008,
-            FileKind::Regular,
-            Style {
-                keeps_times: false,
-                ..STYLE
-            },
-            ">f..T......",
-        );
+        check(0x8008, FileKind::Regular, Style { keeps_times: false, ..STYLE }, ">f..T......");
         check(0x0000, FileKind::Regular, STYLE, ".f         ");
         check(0x5000, FileKind::Regular, STYLE, "hf         ");
         check(0x7000, FileKind::Regular, STYLE, "hf+++++++++");
-        check(
-            0x8000,
-            FileKind::Regular,
-            Style {
-                way: Way::Out,
-                has_flags: false,
-                ..STYLE
-            },
-            "<f?????????",
-        );
+        check(0x8000, FileKind::Regular, Style { way: Way::Out, has_flags: false, ..STYLE }, "<f?????????");
     }
 }

@@ -21,26 +21,14 @@ pub struct Columns {
 
 /// Returns the line of an entry, its newline included.
 pub fn line(entry: EntryRef<'_>, columns: Columns) -> Vec<u8> {
-    let width = if columns.human == Human::Plain {
-        11
-    } else {
-        14
-    };
+    let width = if columns.human == Human::Plain { 11 } else { 14 };
     let mut out = mode_string(entry).to_vec();
     out.extend(format!(" {:>width$} ", columns.human.bytes(entry.size())).into_bytes());
     out.extend(local_time(entry.mtime(), Clock::Spaced).into_bytes());
     if columns.atimes {
-        let atime = entry
-            .atime()
-            .filter(|_| entry.kind() != FileKind::Directory);
+        let atime = entry.atime().filter(|_| entry.kind() != FileKind::Directory);
         out.extend(
-            format!(
-                " {:>19}",
-                atime
-                    .map(|t| local_time(t, Clock::Spaced))
-                    .unwrap_or_default()
-            )
-            .into_bytes(),
+            format!(" {:>19}", atime.map(|t| local_time(t, Clock::Spaced)).unwrap_or_default()).into_bytes(),
         );
     }
     out.push(b' ');

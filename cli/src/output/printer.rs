@@ -53,12 +53,7 @@ pub struct Printer {
 impl Printer {
     /// Puts settings, session values and streams together. `direction` is this end's; a local
     /// run counts as sending.
-    pub fn new(
-        settings: Settings,
-        direction: Direction,
-        scene: Scene,
-        screen: Arc<Screen>,
-    ) -> Self {
+    pub fn new(settings: Settings, direction: Direction, scene: Scene, screen: Arc<Screen>) -> Self {
         let scope = match settings.info.of(Info::Progress) {
             0 => None,
             1 => Some(Scope::File),
@@ -84,14 +79,12 @@ impl Printer {
     /// The same for one line whose names may hold newlines.
     fn info_line(&self, body: &[u8]) {
         if !self.settings.quiet {
-            self.screen
-                .line(Channel::Out, body.strip_suffix(b"\n").unwrap_or(body));
+            self.screen.line(Channel::Out, body.strip_suffix(b"\n").unwrap_or(body));
         }
     }
 
     fn error(&self, body: &[u8]) {
-        self.screen
-            .line(Channel::Err, body.strip_suffix(b"\n").unwrap_or(body));
+        self.screen.line(Channel::Err, body.strip_suffix(b"\n").unwrap_or(body));
     }
 
     fn list_started(&self, incremental: bool) {
@@ -121,11 +114,7 @@ impl Printer {
             None if self.settings.info.of(Info::Name) >= 1 => &self.plain_format,
             None => return,
         };
-        let when = if is_transfer && !format.needs_end() {
-            Moment::Begun
-        } else {
-            Moment::Finished
-        };
+        let when = if is_transfer && !format.needs_end() { Moment::Begun } else { Moment::Finished };
         let due = report.moment == when;
         if due && self.is_worth_a_line(report) {
             self.info_line(&format.line(&Subject::Item(report), &self.scene));
@@ -135,17 +124,10 @@ impl Printer {
     fn is_worth_a_line(&self, report: &ItemReport<'_>) -> bool {
         let flags = report.item.flags;
         let significant = flags.significant();
-        let is_link_made = report
-            .item
-            .xname
-            .as_ref()
-            .is_some_and(|name| !name.is_empty());
+        let is_link_made = report.item.xname.as_ref().is_some_and(|name| !name.is_empty());
         let names = self.settings.info.of(Info::Name);
         if self.settings.itemize > 0 || self.settings.format.as_ref().is_some_and(|f| f.has(b"i")) {
-            return self.settings.itemize > 1
-                || names >= 2
-                || !significant.is_empty()
-                || is_link_made;
+            return self.settings.itemize > 1 || names >= 2 || !significant.is_empty() || is_link_made;
         }
         if report.item.is_transfer() || is_link_made {
             return true;
@@ -153,9 +135,7 @@ impl Printer {
         if significant.is_empty() {
             return false;
         }
-        flags.contains(ItemFlags::LOCAL_CHANGE)
-            || report.entry.kind() == FileKind::Directory
-            || names >= 2
+        flags.contains(ItemFlags::LOCAL_CHANGE) || report.entry.kind() == FileKind::Directory || names >= 2
     }
 
     fn deleted(&self, subject: &Subject<'_>) {
@@ -197,9 +177,7 @@ impl Observer for Printer {
                 if self.settings.debug.of(Debug::Flist) >= 1 {
                     self.info(match enabled {
                         true => b"delta-transmission enabled\n",
-                        false => {
-                            b"delta-transmission disabled for local transfer or --whole-file\n"
-                        }
+                        false => b"delta-transmission disabled for local transfer or --whole-file\n",
                     });
                 }
             }
@@ -218,19 +196,12 @@ impl Observer for Printer {
                 }
             }
             Event::Problem(problem) => self.error(&words::problem(&problem)),
-            Event::Failed { who, failure } => self
-                .screen
-                .lines(Channel::Err, &words::failure(who, failure)),
+            Event::Failed { who, failure } => self.screen.lines(Channel::Err, &words::failure(who, failure)),
             Event::DeletionSkipped => self.info(words::deletion_skipped()),
             Event::DeleteLimit { skipped } => self.error(&words::delete_limit(skipped)),
             Event::PeerText(kind, text) => self.peer_text(kind, text),
             Event::Listed(entry) => self.info_line(&listing::line(entry, self.settings.columns)),
-            Event::MatchTotals {
-                matches,
-                hash_hits,
-                false_alarms,
-                data,
-            } => {
+            Event::MatchTotals { matches, hash_hits, false_alarms, data } => {
                 if self.settings.debug.of(Debug::Deltasum) >= 1 {
                     let line = format!(
                         "total: matches={matches}  hash_hits={hash_hits}  false_alarms={false_alarms} data={data}\n"

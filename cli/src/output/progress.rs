@@ -78,18 +78,10 @@ impl Meter {
             self.samples.pop_front();
         }
         let elapsed = now.duration_since(self.started);
-        let at_end = report.finished
-            && (self.scope == Scope::File || report.to_check == 0 && report.list_complete);
-        let rate = if at_end {
-            kib_per_second(offset, elapsed)
-        } else {
-            self.recent_rate(now, offset)
-        };
-        let time = if at_end {
-            elapsed.as_secs_f64()
-        } else {
-            remaining(size.saturating_sub(offset), rate)
-        };
+        let at_end =
+            report.finished && (self.scope == Scope::File || report.to_check == 0 && report.list_complete);
+        let rate = if at_end { kib_per_second(offset, elapsed) } else { self.recent_rate(now, offset) };
+        let time = if at_end { elapsed.as_secs_f64() } else { remaining(size.saturating_sub(offset), rate) };
         let mut text = format!(
             "\r{:>15} {:>3}% {} {}",
             self.human.bytes(offset),
@@ -97,11 +89,7 @@ impl Meter {
             rate_text(rate),
             clock(time)
         );
-        let tail = if report.finished {
-            tail(report)
-        } else {
-            "  ".to_owned()
-        };
+        let tail = if report.finished { tail(report) } else { "  ".to_owned() };
         text.push_str(&tail);
         if report.finished {
             self.before += report.size.max(report.offset);
@@ -122,9 +110,7 @@ impl Meter {
     fn begin_file(&mut self, now: Instant) {
         let recent = self.samples.back().map(|&(when, _)| when);
         self.samples.clear();
-        if let Some(when) =
-            recent.filter(|&when| now.duration_since(when) < Duration::from_millis(1500))
-        {
+        if let Some(when) = recent.filter(|&when| now.duration_since(when) < Duration::from_millis(1500)) {
             self.started = when;
             self.samples.push_back((when, 0));
         }
@@ -132,9 +118,7 @@ impl Meter {
 
     fn recent_rate(&self, now: Instant, offset: u64) -> f64 {
         match self.samples.front() {
-            Some(&(when, then)) => {
-                kib_per_second(offset.saturating_sub(then), now.duration_since(when))
-            }
+            Some(&(when, then)) => kib_per_second(offset.saturating_sub(then), now.duration_since(when)),
             None => 0.0,
         }
     }
@@ -142,10 +126,7 @@ impl Meter {
 
 fn tail(report: &Progress) -> String {
     let word = if report.list_complete { "to" } else { "ir" };
-    format!(
-        " (xfr#{}, {word}-chk={}/{})",
-        report.transferred, report.to_check, report.known
-    )
+    format!(" (xfr#{}, {word}-chk={}/{})", report.transferred, report.to_check, report.known)
 }
 
 fn percent(offset: u64, size: u64) -> u64 {
@@ -217,18 +198,9 @@ mod tests {
         let start = Instant::now();
         let mut meter = Meter::new(Scope::File, Human::Grouped);
         let first = meter.line(&report(32_768, 3_000_000, false), start);
-        assert_eq!(
-            first.text,
-            "\r         32,768   1%    0.00kB/s    0:00:00  "
-        );
-        let last = meter.line(
-            &report(3_000_000, 3_000_000, true),
-            start + Duration::from_millis(3640),
-        );
-        assert_eq!(
-            last.text,
-            "\r      3,000,000 100%  804.86kB/s    0:00:03 (xfr#1, to-chk=6/8)\n"
-        );
+        assert_eq!(first.text, "\r         32,768   1%    0.00kB/s    0:00:00  ");
+        let last = meter.line(&report(3_000_000, 3_000_000, true), start + Duration::from_millis(3640));
+        assert_eq!(last.text, "\r      3,000,000 100%  804.86kB/s    0:00:03 (xfr#1, to-chk=6/8)\n");
         assert!(last.complete);
     }
 
@@ -239,12 +211,7 @@ mod tests {
         let done = meter.line(&report(3_000_000, 3_000_000, true), start);
         assert!(done.text.ends_with("(xfr#1, to-chk=6/8)") && done.text.contains(" 50%"));
         let next = meter.line(&report(1, 3_000_000, false), start + Duration::from_secs(1));
-        assert!(
-            next.text
-                .ends_with(&" ".repeat(" (xfr#1, to-chk=6/8)".len())),
-            "{:?}",
-            next.text
-        );
+        assert!(next.text.ends_with(&" ".repeat(" (xfr#1, to-chk=6/8)".len())), "{:?}", next.text);
     }
 
     #[test]

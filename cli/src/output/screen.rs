@@ -38,13 +38,7 @@ struct State {
 impl Screen {
     /// Takes both streams. `interrupt` is set when standard output is closed by its reader.
     pub fn new(high: HighBytes, all_to_err: bool, interrupt: Arc<AtomicBool>) -> Self {
-        Screen {
-            high,
-            all_to_err,
-            state: Mutex::default(),
-            closed: AtomicBool::new(false),
-            interrupt,
-        }
+        Screen { high, all_to_err, state: Mutex::default(), closed: AtomicBool::new(false), interrupt }
     }
 
     /// Whether the reader of standard output went away.

@@ -41,10 +41,7 @@ pub struct Forwarder {
 impl Forwarder {
     /// Starts without a link: texts go to standard error until [`Forwarder::attach`].
     pub fn new(settings: ServerSettings) -> Self {
-        Forwarder {
-            settings,
-            sink: OnceLock::new(),
-        }
+        Forwarder { settings, sink: OnceLock::new() }
     }
 
     /// Hands over the way to the client.
@@ -81,10 +78,7 @@ impl Forwarder {
         let is_dir = kind == FileKind::Directory;
         if self.settings.has_deleted_message {
             if let Some(sink) = self.sink.get() {
-                sink(Notice::Deleted {
-                    path: path.as_bytes().to_vec().into(),
-                    is_dir,
-                });
+                sink(Notice::Deleted { path: path.as_bytes().to_vec().into(), is_dir });
             }
         } else if self.settings.info.of(Info::Del) >= 1 {
             let slash: &[u8] = if is_dir { b"/\n" } else { b"\n" };
@@ -117,12 +111,8 @@ impl Observer for Forwarder {
             }
             Event::Failed { who, failure } => self.failed(who, failure),
             Event::DeletionSkipped => self.info(words::deletion_skipped().to_vec()),
-            Event::DeleteLimit { skipped } => {
-                self.error(TextKind::Warning, words::delete_limit(skipped))
-            }
-            Event::DestinationCreated { path, levels }
-                if self.settings.info.of(Info::Name) >= 1 =>
-            {
+            Event::DeleteLimit { skipped } => self.error(TextKind::Warning, words::delete_limit(skipped)),
+            Event::DestinationCreated { path, levels } if self.settings.info.of(Info::Name) >= 1 => {
                 self.info(words::destination_created(path, levels));
             }
             // The client reports items, progress and totals; our peer's texts are not for us.

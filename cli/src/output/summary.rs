@@ -12,9 +12,8 @@ use super::human::Human;
 /// Returns the block of `--stats`, its leading blank line included.
 pub fn block(stats: &Stats, version: Version, human: Human) -> String {
     let mut text = String::from("\n");
-    let mut line = |label: &str, value: String| {
-        writeln!(text, "{label}: {value}").expect("a String takes all")
-    };
+    let mut line =
+        |label: &str, value: String| writeln!(text, "{label}: {value}").expect("a String takes all");
     line("Number of files", counts(&stats.listed, human));
     if version.has_item_flags() {
         line("Number of created files", counts(&stats.created, human));
@@ -22,40 +21,20 @@ pub fn block(stats: &Stats, version: Version, human: Human) -> String {
     if version.has_delete_phase() {
         line("Number of deleted files", counts(&stats.deleted, human));
     }
-    line(
-        "Number of regular files transferred",
-        human.count(stats.transferred.value()),
-    );
+    line("Number of regular files transferred", human.count(stats.transferred.value()));
     let bytes = |n: u64| format!("{} bytes", human.bytes(n));
     line("Total file size", bytes(stats.total_size.value()));
-    line(
-        "Total transferred file size",
-        bytes(stats.transferred_size.value()),
-    );
+    line("Total transferred file size", bytes(stats.transferred_size.value()));
     line("Literal data", bytes(stats.literal.value()));
     line("Matched data", bytes(stats.matched.value()));
     line("File list size", human.bytes(stats.list_bytes.value()));
     if stats.list_build_ms.value() > 0 {
-        let seconds = |ms: u64| {
-            format!(
-                "{} seconds",
-                human.min(Human::Grouped).fixed(ms as f64 / 1000.0, 3)
-            )
-        };
-        line(
-            "File list generation time",
-            seconds(stats.list_build_ms.value()),
-        );
-        line(
-            "File list transfer time",
-            seconds(stats.list_transfer_ms.value()),
-        );
+        let seconds = |ms: u64| format!("{} seconds", human.min(Human::Grouped).fixed(ms as f64 / 1000.0, 3));
+        line("File list generation time", seconds(stats.list_build_ms.value()));
+        line("File list transfer time", seconds(stats.list_transfer_ms.value()));
     }
     line("Total bytes sent", human.bytes(stats.bytes_written.value()));
-    line(
-        "Total bytes received",
-        human.bytes(stats.bytes_read.value()),
-    );
+    line("Total bytes received", human.bytes(stats.bytes_read.value()));
     text
 }
 
@@ -65,11 +44,7 @@ pub fn totals(stats: &Stats, seconds: u64, dry_run: bool, human: Human) -> Strin
     let moved = (sent + received) as f64;
     let total = stats.total_size.value();
     let rate = moved / (0.5 + seconds as f64);
-    let speedup = if moved > 0.0 {
-        total as f64 / moved
-    } else {
-        0.0
-    };
+    let speedup = if moved > 0.0 { total as f64 / moved } else { 0.0 };
     format!(
         "\nsent {} bytes  received {} bytes  {} bytes/sec\ntotal size is {}  speedup is {}{}\n",
         human.bytes(sent),
@@ -120,9 +95,8 @@ mod tests {
     #[test]
     fn block_has_stocks_lines() {
         let text = block(&stats(), Version::NEWEST, Human::Grouped);
-        assert!(text.starts_with(
-            "\nNumber of files: 6 (reg: 3, dir: 2, special: 1)\nNumber of created files: 0\n"
-        ));
+        assert!(text
+            .starts_with("\nNumber of files: 6 (reg: 3, dir: 2, special: 1)\nNumber of created files: 0\n"));
         assert!(text.contains("\nTotal file size: 47,791 bytes\n"));
         assert!(text.ends_with("\nTotal bytes sent: 48,106\nTotal bytes received: 90\n"));
         assert!(!text.contains("generation time"));

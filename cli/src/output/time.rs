@@ -13,9 +13,7 @@ pub enum Clock {
 
 /// Returns the current time in seconds since the epoch.
 pub fn now() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| d.as_secs() as i64)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
 }
 
 /// Formats seconds since the epoch in the local zone.

@@ -47,11 +47,7 @@ pub fn problem(problem: &Problem<'_>) -> Vec<u8> {
             line.extend_from_slice(path);
             line.extend(format!("\": {}", reason(error)).into_bytes());
         }
-        What::Sentence {
-            before,
-            path,
-            after,
-        } => {
+        What::Sentence { before, path, after } => {
             line.extend_from_slice(before.as_bytes());
             line.extend_from_slice(path);
             line.extend_from_slice(after.as_bytes());
@@ -70,11 +66,9 @@ pub fn is_error(class: Class) -> bool {
 pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels) -> Option<Vec<u8>> {
     let shown = match note {
         Note::UpToDate => levels.of(Info::Name) >= 2,
-        Note::Exists(_)
-        | Note::Newer
-        | Note::OverMaxSize
-        | Note::UnderMinSize
-        | Note::NotCreating(_) => levels.of(Info::Skip) >= 1,
+        Note::Exists(_) | Note::Newer | Note::OverMaxSize | Note::UnderMinSize | Note::NotCreating(_) => {
+            levels.of(Info::Skip) >= 1
+        }
         Note::NonRegular => levels.of(Info::Nonreg) >= 1,
         Note::SkippingDirectory | Note::NotEmpty => true,
         Note::MountPoint => levels.of(Info::Mount) >= 1,
@@ -96,31 +90,19 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels) -> Option<Ve
         Note::Newer => [name, b" is newer"].concat(),
         Note::OverMaxSize => [name, b" is over max-size"].concat(),
         Note::UnderMinSize => [name, b" is under min-size"].concat(),
-        Note::NotCreating(FileKind::Directory) => {
-            [b"not creating new directory \"", name, b"\""].concat()
-        }
+        Note::NotCreating(FileKind::Directory) => [b"not creating new directory \"", name, b"\""].concat(),
         Note::NotCreating(_) => [b"not creating new file \"", name, b"\""].concat(),
         Note::NonRegular => [b"skipping non-regular file \"", name, b"\""].concat(),
         Note::SkippingDirectory => [b"skipping directory ", name].concat(),
         Note::NotEmpty => [b"cannot delete non-empty directory: ", name].concat(),
         Note::MountPoint => [b"cannot delete mount point: ", name].concat(),
         Note::SenderRemoved => [b"sender removed ", name].concat(),
-        Note::UnsafeLinkIgnored(target) => [
-            b"ignoring unsafe symlink \"",
-            name,
-            b"\" -> \"",
-            target,
-            b"\"",
-        ]
-        .concat(),
-        Note::UnsafeLinkCopied(target) => [
-            b"copying unsafe symlink \"",
-            name,
-            b"\" -> \"",
-            target,
-            b"\"",
-        ]
-        .concat(),
+        Note::UnsafeLinkIgnored(target) => {
+            [b"ignoring unsafe symlink \"", name, b"\" -> \"", target, b"\""].concat()
+        }
+        Note::UnsafeLinkCopied(target) => {
+            [b"copying unsafe symlink \"", name, b"\" -> \"", target, b"\""].concat()
+        }
         Note::BackedUp(to) => [b"backed up ", name, b" to ", to].concat(),
     };
     line.push(b'\n');
@@ -155,10 +137,9 @@ pub fn failure(who: Who, failure: &Failure) -> Vec<u8> {
     let cause = match failure {
         Failure::PeerExit(_) | Failure::Sibling => return Vec::new(),
         Failure::Interrupted => String::new(),
-        Failure::Timeout(after) => format!(
-            "[{name}] io timeout after {} seconds -- exiting\n",
-            after.as_secs()
-        ),
+        Failure::Timeout(after) => {
+            format!("[{name}] io timeout after {} seconds -- exiting\n", after.as_secs())
+        }
         Failure::PeerClosed { received, .. } => {
             format!("rsync: connection unexpectedly closed ({received} bytes received so far) [{name}]\n")
         }
@@ -209,10 +190,7 @@ pub fn final_line(code: u8, who: &str) -> String {
         _ => "unexplained error",
     };
     let kind = if code == 24 { "warning" } else { "error" };
-    format!(
-        "rsync {kind}: {text} (code {code}) at main.rs(1) [{who}={}]\n",
-        env!("CARGO_PKG_VERSION")
-    )
+    format!("rsync {kind}: {text} (code {code}) at main.rs(1) [{who}={}]\n", env!("CARGO_PKG_VERSION"))
 }
 
 /// Cuts a text that would not fit a message: 5119 bytes, ending in `[...]` before the newline.
@@ -240,16 +218,11 @@ mod tests {
         let p = Problem {
             who: Who::Sender,
             class: Class::Transfer,
-            what: What::Call {
-                call: "link_stat",
-                path: b"/tmp/x",
-                error: &error,
-            },
+            what: What::Call { call: "link_stat", path: b"/tmp/x", error: &error },
         };
         assert_eq!(
             problem(&p).as_bstr(),
-            b"rsync: [sender] link_stat \"/tmp/x\" failed: No such file or directory (2)\n"
-                .as_bstr()
+            b"rsync: [sender] link_stat \"/tmp/x\" failed: No such file or directory (2)\n".as_bstr()
         );
     }
 
@@ -259,16 +232,9 @@ mod tests {
         levels.imply_verbosity(1);
         assert_eq!(note(RelPath::new(b"a"), Note::Newer, &levels), None);
         levels.imply_verbosity(2);
+        assert_eq!(note(RelPath::new(b"a"), Note::Newer, &levels).unwrap().as_bstr(), "a is newer\n");
         assert_eq!(
-            note(RelPath::new(b"a"), Note::Newer, &levels)
-                .unwrap()
-                .as_bstr(),
-            "a is newer\n"
-        );
-        assert_eq!(
-            note(RelPath::new(b"a"), Note::Exists("uptodate"), &levels)
-                .unwrap()
-                .as_bstr(),
+            note(RelPath::new(b"a"), Note::Exists("uptodate"), &levels).unwrap().as_bstr(),
             "a exists\n"
         );
     }

@@ -1,0 +1,102 @@
+//! Rows: how content travels; algorithms, blocks, bandwidth.
+//!
+//! Wire: protocol/doc/21-tokens-and-compression.md#7-choosing-the-algorithm
+
+use super::number::{int, size, SizeRule};
+use super::row::{flag, valued, Row};
+
+// The client cannot know the version yet, so stock applies the limit of version 30 to all.
+const BLOCK: SizeRule =
+    SizeRule { name: "block-size", unit: b'b', min: None, max: Some((1 << 17, "128.00K")) };
+const RATE: SizeRule = SizeRule { name: "bwlimit", unit: b'k', min: Some((512, "512")), max: None };
+const ALLOC: SizeRule = SizeRule { name: "max-alloc", unit: b'b', min: Some((1 << 20, "1.00M")), max: None };
+
+/// Default of `--max-alloc` in bytes.
+const DEFAULT_ALLOC: u64 = 1 << 30;
+
+/// The rows.
+pub const ROWS: &[Row] = &[
+    flag("whole-file", "copy files whole (w/o delta-xfer algorithm)", |t, g| {
+        t.delta.whole_file = Some(g.on);
+        Ok(())
+    })
+    .letter('W')
+    .off(&["no-whole-file", "no-W"]),
+    valued("block-size", "SIZE", "force a fixed checksum block-size", |t, g| {
+        t.delta.block_size = size(g.value, &BLOCK)? as u32;
+        Ok(())
+    })
+    .letter('B'),
+    flag("fuzzy", "find similar file for basis if no dest file", |t, g| {
+        t.delta.fuzzy = if g.on { (t.delta.fuzzy + 1).min(2) } else { 0 };
+        Ok(())
+    })
+    .letter('y')
+    .off(&["no-fuzzy", "no-y"])
+    .not_yet(),
+    flag("compress", "compress file data during the transfer", |t, g| {
+        if !g.on {
+            (t.delta.compress, t.delta.compress_choice) = (false, None);
+        } else if t.delta.compress && t.delta.compress_choice.is_none() {
+            t.delta.compress_choice = Some(b"zlibx".to_vec());
+        }
+        t.delta.compress = g.on;
+        Ok(())
+    })
+    .letter('z')
+    .off(&["no-compress", "no-z"]),
+    flag("old-compress", "compress with zlib", |t, _| {
+        t.delta.compress_choice = Some(b"zlib".to_vec());
+        Ok(())
+    }),
+    flag("new-compress", "compress with zlibx", |t, _| {
+        t.delta.compress_choice = Some(b"zlibx".to_vec());
+        Ok(())
+    }),
+    valued("compress-choice", "STR", "choose the compression algorithm", |t, g| {
+        t.delta.compress_choice = Some(g.value.to_vec());
+        Ok(())
+    })
+    .also(&["zc"]),
+    valued("compress-level", "NUM", "explicitly set compression level", |t, g| {
+        t.delta.compress_level = Some(int(g)?);
+        Ok(())
+    })
+    .also(&["zl"]),
+    valued("compress-threads", "NUM", "explicitly set compression threads", |_, g| int(g).map(|_| ()))
+        .also(&["zt"])
+        .not_yet(),
+    valued("skip-compress", "LIST", "skip compressing files with suffix in LIST", |t, g| {
+        t.delta.skip_compress = Some(g.value.to_vec());
+        Ok(())
+    }),
+    valued("checksum-choice", "STR", "choose the checksum algorithms", |t, g| {
+        t.delta.checksum_choice = Some(g.value.to_vec());
+        Ok(())
+    })
+    .also(&["cc"]),
+    valued("checksum-seed", "NUM", "set block/file checksum seed", |t, g| {
+        t.delta.checksum_seed = int(g)?;
+        Ok(())
+    }),
+    valued("bwlimit", "RATE", "limit socket I/O bandwidth", |t, g| {
+        t.delta.bwlimit = if g.on { size(g.value, &RATE)?.saturating_add(512) / 1024 } else { 0 };
+        Ok(())
+    })
+    .off(&["no-bwlimit"]),
+    valued("timeout", "SECONDS", "set I/O timeout in seconds", |t, g| {
+        t.delta.timeout = if g.on { int(g)?.max(0) } else { 0 };
+        Ok(())
+    })
+    .off(&["no-timeout"]),
+    valued("max-alloc", "SIZE", "change a limit relating to memory alloc", |t, g| {
+        let is_default = size(g.value, &ALLOC)? == DEFAULT_ALLOC;
+        t.delta.max_alloc = Some(g.value.to_vec()).filter(|_| !is_default);
+        Ok(())
+    })
+    .not_yet(),
+    valued("stop-after", "MINS", "stop rsync after MINS minutes have elapsed", |_, _| Ok(()))
+        .also(&["time-limit"])
+        .not_yet(),
+    valued("stop-at", "y-m-dTh:m", "stop rsync at the specified point in time", |_, _| Ok(())).not_yet(),
+];

@@ -1,0 +1,526 @@
+//! What the typed options mean together: defaults, implications, conflicts.
+//!
+//! [`Wishes`] is the answer before anything is known of the peer; [`Wishes::transfer`] makes the
+//! engine's options once the version is agreed.
+//! Wire: protocol/doc/02-session-start.md#224-other-version-dependent-defaults-settled-here
+
+use std::time::Duration;
+
+use suisei_engine::options::{
+    self as engine, DeleteWhen, ItemDetail, Limits, Partial, Report, SourceLinks, TransferOptions,
+};
+use suisei_protocol::filter::Rule;
+use suisei_protocol::session::{Direction, Version};
+
+use super::environment::Environment;
+use super::typed::{Append, During, Recursive, Remove, Stderr, Typed};
+use crate::exit::{Code, Refusal};
+use crate::output::format::Format;
+use crate::output::info::{DebugLevels, Info, InfoLevels};
+
+/// Where `--delay-updates` keeps its files if nothing else was named.
+const DELAY_DIR: &[u8] = b".~tmp~";
+
+/// Where the file of `--files-from` is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FilesFrom {
+    /// On this machine (`-` is standard input).
+    Here(Vec<u8>),
+    /// On the machine of the remote end.
+    There {
+        /// The machine's name, empty for the one of the transfer.
+        host: Vec<u8>,
+        /// The file's path there.
+        path: Vec<u8>,
+    },
+}
+
+/// How arguments are protected from a remote shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protection {
+    /// Backslashes.
+    Escape,
+    /// `--old-args`: option values are escaped, paths are not.
+    OldPaths,
+    /// `--old-args` twice: nothing is.
+    OldAll,
+    /// `-s`: the words travel by stdin.
+    Secluded,
+}
+
+/// What the command line means.
+#[derive(Debug, Clone)]
+pub struct Wishes {
+    /// What was typed.
+    pub typed: Typed,
+    /// Whether to recurse.
+    pub recursive: bool,
+    /// Whether directories are listed without recursion.
+    pub dirs: bool,
+    /// Whether paths are kept as typed.
+    pub relative: bool,
+    /// Whether this only lists, asked for or because there is no destination.
+    pub listing: bool,
+    /// Whether anything is deleted.
+    pub deleting: bool,
+    /// Whether replaced files are kept.
+    pub backup: bool,
+    /// Where they are kept, if not beside the new ones.
+    pub backup_dir: Option<Vec<u8>>,
+    /// Suffix of backups.
+    pub suffix: Vec<u8>,
+    /// Where unfinished files are kept.
+    pub partial_dir: Option<Vec<u8>>,
+    /// Whether `partial_dir` is only the default of `--delay-updates`.
+    pub partial_dir_is_default: bool,
+    /// `--partial` without a directory.
+    pub partial: bool,
+    /// Whether files are written in place.
+    pub inplace: bool,
+    /// Whether files go whole, if anybody said so.
+    pub whole_file: Option<bool>,
+    /// Whether content is compressed.
+    pub compress: bool,
+    /// The compressor that was chosen by name, in lower case; nothing: negotiate.
+    pub compressor: Option<String>,
+    /// How arguments are protected.
+    pub protection: Protection,
+    /// Where the names of a restricted transfer are.
+    pub files_from: Option<FilesFrom>,
+    /// Levels of `--info`, with all that implies some.
+    pub info: InfoLevels,
+    /// Levels of `--debug`.
+    pub debug: DebugLevels,
+    /// Format of item lines.
+    pub format: Option<Vec<u8>>,
+    /// `--protocol`, or the newest.
+    pub version: Version,
+}
+
+/// Works out what was typed.
+pub fn resolve(typed: Typed, environment: &Environment) -> Result<Wishes, Refusal> {
+    let files_from = typed.select.files_from.as_deref().map(files_from);
+    let listing = typed.select.list_only || (typed.operands.len() == 1 && !typed.connect.server);
+    let recursive = match typed.select.recursive {
+        Recursive::Explicit => true,
+        Recursive::Archive => files_from.is_none(),
+        Recursive::Off => false,
+    } || typed.select.old_dirs;
+    let dirs = !recursive && typed.select.dirs.unwrap_or(files_from.is_some() || listing);
+    let deleting = deletes(&typed);
+    check_deletion(&typed, deleting, recursive || dirs)?;
+    let backup = typed.change.backup || typed.change.backup_dir.is_some();
+    let suffix = suffix(&typed)?;
+    let backup_dir = typed.change.backup_dir.clone().filter(|dir| !is_here(dir));
+    let (partial_dir, partial_dir_is_default) = partial_dir(&typed, environment);
+    check_places(&typed)?;
+    check_basis_dirs(&typed)?;
+    let inplace = typed.change.inplace || typed.change.append != Append::Off;
+    let partial =
+        !inplace && partial_dir.is_none() && (typed.change.partial || typed.change.partial_dir.is_some());
+    let (compress, compressor) = compression(&typed)?;
+    let whole_file = checksum_names(&typed)?.map_or(typed.delta.whole_file, |_| Some(true));
+    let protection = protection(&typed, environment)?;
+    let (info, debug) = levels(&typed);
+    let format = match &typed.output.out_format {
+        Some(format) => Some(format.clone()),
+        None if typed.output.itemize > 0 => Some(b"%i %n%L".to_vec()),
+        None => None,
+    };
+    let version = version(&typed)?;
+    let relative = typed.select.relative.unwrap_or(files_from.is_some());
+    Ok(Wishes {
+        recursive,
+        dirs,
+        relative,
+        listing,
+        deleting,
+        backup,
+        backup_dir,
+        suffix,
+        partial_dir,
+        partial_dir_is_default,
+        partial,
+        inplace,
+        whole_file,
+        compress,
+        compressor,
+        protection,
+        files_from,
+        info,
+        debug,
+        format,
+        version,
+        typed,
+    })
+}
+
+fn files_from(value: &[u8]) -> FilesFrom {
+    match crate::remote::spec::split_host(value) {
+        Some((machine, path)) => FilesFrom::There { host: machine.host, path },
+        None => FilesFrom::Here(value.to_vec()),
+    }
+}
+
+fn deletes(typed: &Typed) -> bool {
+    let c = &typed.change;
+    c.delete || c.delete_before || c.delete_during.is_some() || c.delete_after || c.delete_excluded
+}
+
+fn check_deletion(typed: &Typed, deleting: bool, has_directories: bool) -> Result<(), Refusal> {
+    let c = &typed.change;
+    if [c.delete_before, c.delete_during.is_some(), c.delete_after].iter().filter(|&&given| given).count() > 1
+    {
+        return Err(Refusal::usage("rsync: You may not combine multiple --delete-WHEN options."));
+    }
+    if deleting && !has_directories {
+        let text = "rsync: --delete does not work without --recursive (-r) or --dirs (-d).";
+        return Err(Refusal::usage(text));
+    }
+    Ok(())
+}
+
+fn suffix(typed: &Typed) -> Result<Vec<u8>, Refusal> {
+    let dir = typed.change.backup_dir.as_deref().map(clean_dir);
+    let suffix = match (&typed.change.suffix, &dir) {
+        (Some(suffix), _) => suffix.clone(),
+        (None, Some(_)) => Vec::new(),
+        (None, None) => b"~".to_vec(),
+    };
+    if suffix.contains(&b'/') {
+        return Err(Refusal::usage(
+            [b"rsync: --suffix cannot contain slashes: ", suffix.as_slice()].concat(),
+        ));
+    }
+    if suffix.is_empty() && dir.is_none() {
+        return Err(Refusal::usage("rsync: --suffix cannot be empty without a --backup-dir"));
+    }
+    if suffix.is_empty() && dir.is_some_and(|dir| is_here(&dir)) {
+        let text = "rsync: --suffix cannot be empty when --backup-dir is the same as the dest dir";
+        return Err(Refusal::usage(text));
+    }
+    Ok(suffix)
+}
+
+fn is_here(dir: &[u8]) -> bool {
+    matches!(clean_dir(dir).as_slice(), b"" | b".")
+}
+
+/// Removes what does not change the meaning of a directory's name.
+fn clean_dir(dir: &[u8]) -> Vec<u8> {
+    let mut parts: Vec<&[u8]> =
+        dir.split(|&b| b == b'/').filter(|part| !part.is_empty() && *part != b".").collect();
+    if dir.starts_with(b"/") {
+        parts.insert(0, b"");
+        if parts.len() == 1 {
+            return b"/".to_vec();
+        }
+    }
+    if parts.is_empty() && !dir.is_empty() {
+        return b".".to_vec();
+    }
+    parts.join(&b'/')
+}
+
+fn partial_dir(typed: &Typed, environment: &Environment) -> (Option<Vec<u8>>, bool) {
+    let c = &typed.change;
+    let typed_dir = c.partial_dir.clone();
+    let inplace = c.inplace || c.append != Append::Off;
+    let from_environment = || {
+        environment
+            .non_empty("RSYNC_PARTIAL_DIR")
+            .filter(|_| c.partial && !inplace && !c.delay_updates)
+            .map(<[u8]>::to_vec)
+    };
+    let dir = typed_dir.or_else(from_environment).map(|dir| clean_dir(&dir)).filter(|dir| !is_here(dir));
+    match dir {
+        Some(dir) => (Some(dir), false),
+        None if c.delay_updates => (Some(DELAY_DIR.to_vec()), true),
+        None => (None, false),
+    }
+}
+
+fn check_places(typed: &Typed) -> Result<(), Refusal> {
+    let c = &typed.change;
+    let option = if c.append != Append::Off { "--append" } else { "--inplace" };
+    if c.append != Append::Off && typed.delta.whole_file == Some(true) {
+        return Err(Refusal::usage("rsync: --append cannot be used with --whole-file"));
+    }
+    if c.append != Append::Off || c.inplace {
+        let other = match () {
+            () if c.partial_dir.is_some() => "--partial-dir",
+            () if c.delay_updates => "--delay-updates",
+            () => return Ok(()),
+        };
+        return Err(Refusal::usage(format!("rsync: {option} cannot be used with {other}")));
+    }
+    Ok(())
+}
+
+fn check_basis_dirs(typed: &Typed) -> Result<(), Refusal> {
+    let Some((first, _)) = typed.change.basis_dirs.first() else { return Ok(()) };
+    match typed.change.basis_dirs.iter().find(|(kind, _)| kind != first) {
+        Some((other, _)) => Err(Refusal::usage(format!(
+            "rsync: ERROR: the {} option conflicts with the {} option",
+            other.option(),
+            first.option()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Returns whether to compress, and the name that was chosen.
+fn compression(typed: &Typed) -> Result<(bool, Option<String>), Refusal> {
+    let choice =
+        typed.delta.compress_choice.as_ref().map(|name| String::from_utf8_lossy(name).to_ascii_lowercase());
+    match choice.as_deref() {
+        Some("none") => Ok((false, None)),
+        Some("zlib" | "zlibx" | "zstd" | "lz4") => Ok((true, choice)),
+        None | Some("auto") => Ok((typed.delta.compress || typed.delta.compress_level.is_some(), None)),
+        Some(_) => {
+            let name = typed.delta.compress_choice.as_deref().unwrap_or_default();
+            Err(Refusal::new(Code::Unsupported, [b"unknown compress name: ", name].concat()))
+        }
+    }
+}
+
+/// Checks the names of `--checksum-choice`; something is returned if files must go whole.
+fn checksum_names(typed: &Typed) -> Result<Option<()>, Refusal> {
+    let Some(choice) = &typed.delta.checksum_choice else { return Ok(None) };
+    let mut names = choice.splitn(2, |&b| b == b',');
+    let first = names.next().unwrap_or_default();
+    for name in [first].into_iter().chain(names) {
+        let known: [&[u8]; 9] =
+            [b"auto", b"xxh128", b"xxh3", b"xxh64", b"xxhash", b"md5", b"md4", b"sha1", b"none"];
+        if !known.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+            return Err(Refusal::new(Code::Unsupported, [b"unknown checksum name: ", name].concat()));
+        }
+    }
+    Ok(first.eq_ignore_ascii_case(b"none").then_some(()))
+}
+
+fn protection(typed: &Typed, environment: &Environment) -> Result<Protection, Refusal> {
+    let c = &typed.connect;
+    if c.secluded == Some(true) {
+        if c.old_args.is_some_and(|count| count > 0) {
+            return Err(Refusal::usage("rsync: --secluded-args conflicts with --old-args."));
+        }
+        return Ok(Protection::Secluded);
+    }
+    let old = match c.old_args {
+        Some(count) => count,
+        None => environment.number("RSYNC_OLD_ARGS"),
+    };
+    let asked = environment.number("RSYNC_PROTECT_ARGS") > 0;
+    let old_is_silent = match c.old_args {
+        Some(count) => count == 0,
+        None => environment.non_empty("RSYNC_OLD_ARGS").is_none(),
+    };
+    Ok(match old {
+        0 if asked && c.secluded.is_none() && old_is_silent => Protection::Secluded,
+        0 => Protection::Escape,
+        1 => Protection::OldPaths,
+        _ => Protection::OldAll,
+    })
+}
+
+fn levels(typed: &Typed) -> (InfoLevels, DebugLevels) {
+    let (mut info, mut debug) = (InfoLevels::default(), DebugLevels::default());
+    info.imply_verbosity(typed.output.verbose);
+    debug.imply_verbosity(typed.output.verbose);
+    if typed.output.stats {
+        info.imply(if typed.output.verbose >= 2 { "STATS3" } else { "STATS2" });
+    }
+    if typed.output.progress {
+        let has_format = typed.output.out_format.is_some() || typed.output.itemize > 0;
+        info.imply(if has_format { "FLIST2,PROGRESS" } else { "FLIST2,PROGRESS,NAME" });
+    }
+    // Rows refused unknown words already.
+    for list in &typed.output.info {
+        let _ = info.set(list);
+    }
+    for list in &typed.output.debug {
+        let _ = debug.set(list);
+    }
+    (info, debug)
+}
+
+fn version(typed: &Typed) -> Result<Version, Refusal> {
+    let Some(number) = typed.connect.protocol else { return Ok(Version::NEWEST) };
+    let newest = Version::NEWEST.number();
+    if number > i32::from(newest) {
+        let text = format!("--protocol must be no more than {newest} on the Client.");
+        return Err(Refusal::new(Code::Protocol, text));
+    }
+    u32::try_from(number).ok().and_then(Version::new).ok_or_else(|| {
+        let text = format!("--protocol must be at least {} on the Client.", Version::OLDEST.number());
+        Refusal::new(Code::Protocol, text)
+    })
+}
+
+impl Wishes {
+    /// Where messages go.
+    pub fn stderr(&self) -> Stderr {
+        self.typed.output.stderr.unwrap_or(Stderr::Errors)
+    }
+
+    /// Whether replaced files stay in their directories.
+    pub fn backs_up_in_place(&self) -> bool {
+        self.backup && self.backup_dir.is_none()
+    }
+
+    /// Whether an item format is active: one was typed, or names are shown.
+    pub fn shows_items(&self) -> bool {
+        self.format.is_some() || self.info.of(Info::Name) >= 1
+    }
+
+    /// Whether item lines hold `%i`.
+    pub fn itemizes(&self) -> bool {
+        self.format.as_ref().is_some_and(|format| Format::parse(format).has(b"i"))
+    }
+
+    /// Returns the engine's options. `filters` are this end's rules; `local`: no peer is involved.
+    pub fn transfer(&self, filters: Vec<Rule>, version: Version, local: bool) -> TransferOptions {
+        let t = &self.typed;
+        TransferOptions {
+            select: self.selection(filters),
+            compare: engine::Compare {
+                checksum: t.select.checksum,
+                size_only: t.select.size_only,
+                ignore_times: t.select.ignore_times,
+                modify_window: t.select.modify_window.unwrap_or(0),
+            },
+            preserve: self.preservation(),
+            delete: engine::Delete {
+                when: self.deletion_time(version),
+                excluded: t.change.delete_excluded,
+                max: t.change.max_delete.map(|max| max as u64),
+                force: t.change.force,
+                ignore_errors: t.change.ignore_errors,
+            },
+            place: self.placement(),
+            delta: engine::Delta {
+                whole_file: self.whole_file.unwrap_or(local) && t.change.append == Append::Off,
+                block_size: Some(t.delta.block_size).filter(|&size| size > 0),
+            },
+            limits: Limits {
+                timeout: Some(t.delta.timeout).filter(|&s| s > 0).map(|s| Duration::from_secs(s as u64)),
+                bytes_per_second: Some(t.delta.bwlimit * 1024).filter(|&rate| rate > 0),
+            },
+            report: Report {
+                items: if self.reports_all_items() { ItemDetail::All } else { ItemDetail::Changed },
+                up_to_date: self.info.of(Info::Name) >= 2,
+                list_only: self.listing,
+                progress: self.info.of(Info::Progress) >= 1,
+            },
+            dry_run: t.change.dry_run,
+        }
+    }
+
+    fn reports_all_items(&self) -> bool {
+        self.itemizes() && (self.typed.output.itemize > 1 || self.info.of(Info::Name) >= 2)
+    }
+
+    fn selection(&self, filters: Vec<Rule>) -> engine::Select {
+        let s = &self.typed.select;
+        engine::Select {
+            recursive: self.recursive,
+            dirs: self.dirs,
+            relative: self.relative,
+            implied_dirs: !s.no_implied_dirs,
+            one_file_system: s.one_file_system,
+            filters,
+            cvs_exclude: s.cvs_exclude,
+            existing_only: s.existing,
+            ignore_existing: s.ignore_existing,
+            update_only: s.update,
+            max_size: s.max_size,
+            min_size: s.min_size,
+            prune_empty_dirs: s.prune_empty_dirs,
+            symlinks: match () {
+                () if s.copy_links => SourceLinks::FollowAll,
+                () if s.copy_unsafe_links => SourceLinks::FollowUnsafe,
+                () if s.copy_dirlinks => SourceLinks::FollowDirs,
+                () => SourceLinks::Keep,
+            },
+            safe_links: s.safe_links,
+            keep_dirlinks: s.keep_dirlinks,
+            ignore_missing_args: s.ignore_missing_args || s.delete_missing_args,
+            delete_missing_args: s.delete_missing_args,
+            incremental: !s.no_incremental && !s.qsort,
+            trust_sender: self.typed.connect.trust_sender,
+        }
+    }
+
+    fn preservation(&self) -> engine::Preserve {
+        let p = &self.typed.preserve;
+        let root = rustix::process::geteuid().is_root();
+        engine::Preserve {
+            links: p.links,
+            perms: p.perms,
+            executability: p.executability,
+            owner: p.owner,
+            group: p.group,
+            times: p.times,
+            omit_dir_times: p.omit_dir_times || self.backs_up_in_place(),
+            omit_link_times: p.omit_link_times,
+            devices: p.devices,
+            specials: p.specials,
+            hard_links: p.hard_links > 0,
+            atimes: p.atimes > 0,
+            numeric_ids: p.numeric_ids,
+            super_user: p.super_user.unwrap_or(root),
+        }
+    }
+
+    /// When deletion happens at a version, if it does.
+    pub fn deletion_time(&self, version: Version) -> Option<DeleteWhen> {
+        let c = &self.typed.change;
+        let explicit = match (c.delete_during, c.delete_before, c.delete_after) {
+            (Some(During::Plain), ..) => Some(DeleteWhen::During),
+            (Some(During::Delay), ..) => Some(DeleteWhen::Delay),
+            (None, true, _) => Some(DeleteWhen::Before),
+            (None, _, true) => Some(DeleteWhen::After),
+            (None, false, false) => None,
+        };
+        let plain = if version.deletes_during() { DeleteWhen::During } else { DeleteWhen::Before };
+        self.deleting.then(|| explicit.unwrap_or(plain))
+    }
+
+    fn placement(&self) -> engine::Place {
+        let c = &self.typed.change;
+        engine::Place {
+            inplace: self.inplace,
+            append: match c.append {
+                Append::Off => engine::Append::Off,
+                Append::Plain => engine::Append::Plain,
+                Append::Verify => engine::Append::Verify,
+            },
+            partial: match &self.partial_dir {
+                Some(dir) => Partial::Dir(dir.clone()),
+                None if self.partial => Partial::Keep,
+                None => Partial::Discard,
+            },
+            delay_updates: c.delay_updates,
+            temp_dir: c.temp_dir.clone(),
+            backup: self.backup,
+            backup_dir: self.backup_dir.clone(),
+            backup_suffix: self.suffix.clone(),
+            sparse: c.sparse,
+            preallocate: c.preallocate,
+            fsync: c.fsync,
+            remove_source: c.remove != Remove::Nothing,
+            mkpath: c.mkpath,
+        }
+    }
+
+    /// Whether the client's capability letters hold `i`.
+    pub fn offers_incremental(&self, direction: Direction) -> bool {
+        let (s, c) = (&self.typed.select, &self.typed.change);
+        let receiver_forbids = c.delete_before || c.delete_after || c.delay_updates || s.prune_empty_dirs;
+        self.recursive
+            && !s.no_incremental
+            && !s.qsort
+            && !(direction == Direction::Receiving && receiver_forbids)
+    }
+}

@@ -1,0 +1,181 @@
+//! Rows: attributes.
+//!
+//! Wire: protocol/doc/12-owners-links-xattrs-acls.md#1-owner-and-group-mapping-receiving-side-only
+
+use super::row::{flag, valued, Row};
+use super::typed::Recursive;
+
+fn count(on: bool, now: u8) -> u8 {
+    if on {
+        (now + 1).min(2)
+    } else {
+        0
+    }
+}
+
+/// The rows.
+pub const ROWS: &[Row] = &[
+    flag("archive", "archive mode is -rlptgoD (no -A,-X,-U,-N,-H)", |t, _| {
+        if t.select.recursive == Recursive::Off {
+            t.select.recursive = Recursive::Archive;
+        }
+        let p = &mut t.preserve;
+        (p.links, p.perms, p.times, p.group, p.owner, p.devices, p.specials) =
+            (true, true, true, true, true, true, true);
+        Ok(())
+    })
+    .letter('a'),
+    flag("links", "copy symlinks as symlinks", |t, g| {
+        t.preserve.links = g.on;
+        Ok(())
+    })
+    .letter('l')
+    .off(&["no-links", "no-l"]),
+    flag("hard-links", "preserve hard links", |t, g| {
+        t.preserve.hard_links = count(g.on, t.preserve.hard_links);
+        Ok(())
+    })
+    .letter('H')
+    .off(&["no-hard-links", "no-H"]),
+    flag("perms", "preserve permissions", |t, g| {
+        t.preserve.perms = g.on;
+        Ok(())
+    })
+    .letter('p')
+    .off(&["no-perms", "no-p"]),
+    flag("executability", "preserve executability", |t, _| {
+        t.preserve.executability = true;
+        Ok(())
+    })
+    .letter('E'),
+    valued("chmod", "CHMOD", "affect file and/or directory permissions", |_, _| Ok(())).not_yet(),
+    flag("acls", "preserve ACLs (implies --perms)", |t, g| {
+        t.preserve.acls = g.on;
+        t.preserve.perms |= g.on;
+        Ok(())
+    })
+    .letter('A')
+    .off(&["no-acls", "no-A"])
+    .not_yet(),
+    flag("xattrs", "preserve extended attributes", |t, g| {
+        t.preserve.xattrs = count(g.on, t.preserve.xattrs);
+        Ok(())
+    })
+    .letter('X')
+    .off(&["no-xattrs", "no-X"])
+    .not_yet(),
+    flag("owner", "preserve owner (super-user only)", |t, g| {
+        t.preserve.owner = g.on;
+        Ok(())
+    })
+    .letter('o')
+    .off(&["no-owner", "no-o"]),
+    flag("group", "preserve group", |t, g| {
+        t.preserve.group = g.on;
+        Ok(())
+    })
+    .letter('g')
+    .off(&["no-group", "no-g"]),
+    flag("devices", "preserve device files (super-user only)", |t, g| {
+        t.preserve.devices = g.on;
+        Ok(())
+    })
+    .off(&["no-devices"]),
+    flag("specials", "preserve special files", |t, g| {
+        t.preserve.specials = g.on;
+        Ok(())
+    })
+    .off(&["no-specials"]),
+    flag("", "same as --devices --specials", |t, g| {
+        (t.preserve.devices, t.preserve.specials) = (g.on, g.on);
+        Ok(())
+    })
+    .letter('D')
+    .off(&["no-D"]),
+    flag("copy-devices", "copy device contents as a regular file", |t, _| {
+        t.change.copy_devices = true;
+        Ok(())
+    })
+    .not_yet(),
+    flag("write-devices", "write to devices as files (implies --inplace)", |t, g| {
+        t.change.write_devices = g.on;
+        t.change.inplace |= g.on;
+        Ok(())
+    })
+    .off(&["no-write-devices"])
+    .not_yet(),
+    flag("drop-D", "create no devices and no special files", |_, _| Ok(())).off(&["no-drop-D"]).not_yet(),
+    flag("times", "preserve modification times", |t, g| {
+        t.preserve.times = g.on;
+        Ok(())
+    })
+    .letter('t')
+    .off(&["no-times", "no-t"]),
+    flag("atimes", "preserve access (use) times", |t, g| {
+        t.preserve.atimes = count(g.on, t.preserve.atimes);
+        Ok(())
+    })
+    .letter('U')
+    .off(&["no-atimes", "no-U"]),
+    flag("open-noatime", "avoid changing the atime on opened files", |t, g| {
+        t.preserve.open_noatime = g.on;
+        Ok(())
+    })
+    .off(&["no-open-noatime"])
+    .not_yet(),
+    flag("crtimes", "preserve create times (newness)", |t, g| {
+        t.preserve.crtimes = g.on;
+        Ok(())
+    })
+    .letter('N')
+    .off(&["no-crtimes", "no-N"])
+    .never("rsync: This rsync does not support --crtimes (-N)"),
+    flag("omit-dir-times", "omit directories from --times", |t, g| {
+        t.preserve.omit_dir_times = g.on;
+        Ok(())
+    })
+    .letter('O')
+    .off(&["no-omit-dir-times", "no-O"]),
+    flag("omit-link-times", "omit symlinks from --times", |t, g| {
+        t.preserve.omit_link_times = g.on;
+        Ok(())
+    })
+    .letter('J')
+    .off(&["no-omit-link-times", "no-J"]),
+    flag("super", "receiver attempts super-user activities", |t, g| {
+        t.preserve.super_user = Some(g.on);
+        Ok(())
+    })
+    .off(&["no-super"]),
+    flag("fake-super", "store/recover privileged attrs using xattrs", |_, _| Ok(())).not_yet(),
+    flag("numeric-ids", "don't map uid/gid values by user/group name", |t, _| {
+        t.preserve.numeric_ids = true;
+        Ok(())
+    }),
+    valued("usermap", "STRING", "custom username mapping", |t, g| {
+        t.preserve.user_map = Some(g.value.to_vec());
+        t.preserve.owner = true;
+        Ok(())
+    })
+    .not_yet(),
+    valued("groupmap", "STRING", "custom groupname mapping", |t, g| {
+        t.preserve.group_map = Some(g.value.to_vec());
+        t.preserve.group = true;
+        Ok(())
+    })
+    .not_yet(),
+    valued("chown", "USER:GROUP", "simple username/groupname mapping", |t, g| {
+        let mut parts = g.value.splitn(2, |&b| b == b':');
+        let star = |name: &[u8]| [b"*:", name].concat();
+        if let Some(user) = parts.next().filter(|name| !name.is_empty()) {
+            t.preserve.user_map = Some(star(user));
+            t.preserve.owner = true;
+        }
+        if let Some(group) = parts.next().filter(|name| !name.is_empty()) {
+            t.preserve.group_map = Some(star(group));
+            t.preserve.group = true;
+        }
+        Ok(())
+    })
+    .not_yet(),
+];

@@ -1,0 +1,100 @@
+//! What a client is about to do: the wishes, and where they lead.
+
+use std::ffi::OsString;
+
+use crate::exit::Refusal;
+use crate::options::environment::Environment;
+use crate::options::meaning::{self, FilesFrom, Protection, Wishes};
+use crate::options::parse;
+use crate::options::typed::Typed;
+use crate::remote::spec::{self, Kind, Machine, Route};
+
+/// A client's run, before anything happened.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What the command line means.
+    pub wishes: Wishes,
+    /// Where it leads.
+    pub route: Route,
+}
+
+/// What a command line comes to.
+#[derive(Debug, Clone)]
+pub enum Intent {
+    /// A transfer, or a listing.
+    Run(Box<Plan>),
+    /// Nothing but a text.
+    Show(crate::options::typed::Show),
+    /// The far end of somebody's transfer: its words are read by other rules.
+    Serve,
+    /// No operands: the usage goes to standard error.
+    Usage,
+}
+
+/// Reads a client's command line, the program's name left out.
+pub fn intent(words: &[OsString], environment: &Environment) -> Result<Intent, Refusal> {
+    let typed = parse::parse(words)?;
+    if typed.connect.server {
+        return Ok(Intent::Serve);
+    }
+    if let Some(show) = typed.output.show {
+        return Ok(Intent::Show(show));
+    }
+    if typed.connect.sender {
+        return Ok(Intent::Usage);
+    }
+    plan(typed, environment).map(|plan| plan.map_or(Intent::Usage, |plan| Intent::Run(Box::new(plan))))
+}
+
+/// Makes a plan of what was typed; nothing if there are no operands.
+pub fn plan(typed: Typed, environment: &Environment) -> Result<Option<Plan>, Refusal> {
+    let wishes = meaning::resolve(typed, environment)?;
+    if wishes.typed.operands.is_empty() {
+        return Ok(None);
+    }
+    let old_args = matches!(wishes.protection, Protection::OldPaths | Protection::OldAll);
+    let route = spec::route(&wishes.typed.operands, old_args)?;
+    check_files_from(&wishes, &route)?;
+    check_connection(&wishes, &route)?;
+    Ok(Some(Plan { wishes, route }))
+}
+
+fn check_files_from(wishes: &Wishes, route: &Route) -> Result<(), Refusal> {
+    let Some(FilesFrom::There { host, .. }) = &wishes.files_from else { return Ok(()) };
+    match route {
+        Route::Local { .. } => {
+            Err(Refusal::usage("--files-from cannot be remote when the transfer is local"))
+        }
+        Route::Push { machine, .. } | Route::Pull { machine, .. }
+            if !host.is_empty() && *host != machine.host =>
+        {
+            Err(Refusal::usage("--files-from hostname is not the same as the transfer hostname"))
+        }
+        Route::Push { .. } | Route::Pull { .. } => Ok(()),
+    }
+}
+
+fn check_connection(wishes: &Wishes, route: &Route) -> Result<(), Refusal> {
+    let connect = &wishes.typed.connect;
+    let (machine, by_shell) = match route {
+        Route::Local { .. } => (None, true),
+        Route::Push { machine, .. } | Route::Pull { machine, .. } => {
+            (Some(machine), is_by_shell(wishes, machine))
+        }
+    };
+    let is_daemon = machine.is_some_and(|machine| machine.kind == Kind::Daemon);
+    if connect.password_file.is_some() && !is_daemon {
+        let text = "The --password-file option may only be used when accessing an rsync daemon.";
+        return Err(Refusal::usage(text));
+    }
+    if connect.timeout > 0 && by_shell {
+        let text = "The --contimeout option may only be used when connecting to an rsync daemon.";
+        return Err(Refusal::usage(text));
+    }
+    Ok(())
+}
+
+/// Whether a machine is reached by a remote shell: a daemon only if the shell was typed.
+pub fn is_by_shell(wishes: &Wishes, machine: &Machine) -> bool {
+    machine.kind == Kind::Shell || wishes.typed.connect.rsh.is_some()
+}

@@ -1,0 +1,8 @@
+//! Ways to the other machine: what an operand names, and the transports that lead there.
+
+pub mod daemon;
+pub mod rsh;
+pub mod socket;
+pub mod spec;
+#[cfg(feature = "ssh2")]
+pub mod ssh;
