@@ -5,6 +5,8 @@
 //! [`roles`] and [`link`]s together, roles speak to [`tree`], and only [`tree`] and [`sys`] make
 //! file system calls.
 
+#![deny(unsafe_code)]
+
 pub mod context;
 pub mod delta;
 pub mod failure;

@@ -44,7 +44,7 @@ pub fn copy_contents_watched(
         watch(cloned)?;
         return Ok(cloned);
     }
-    let mut kernel = KernelCopy::Untried;
+    let mut kernel = KernelCopy::Possible;
     if holes == Holes::Fill {
         let copied = copy_range(from, to, 0, length, &mut kernel, watch)?;
         return Ok(copied);
@@ -106,8 +106,7 @@ fn next_data(from: &File, at: u64, end: u64) -> io::Result<Option<(u64, u64)>> {
 /// Whether the kernel copies between these two files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum KernelCopy {
-    Untried,
-    Works,
+    Possible,
     Refused,
 }
 
@@ -151,10 +150,7 @@ fn copy_in_kernel(from: &File, to: &File, at: u64, length: u64, kernel: &mut Ker
                 *kernel = KernelCopy::Refused;
                 return Ok(0);
             }
-            Ok(moved) => {
-                *kernel = KernelCopy::Works;
-                return Ok(moved as u64);
-            }
+            Ok(moved) => return Ok(moved as u64),
             Err(Errno::INTR) => {}
             Err(error @ (Errno::NOSPC | Errno::FBIG | Errno::DQUOT)) => return Err(error.into()),
             // Not between these two, not for this kind, not in this sandbox: read and write tell

@@ -163,3 +163,32 @@ fn chmod_member_slowly(dir: BorrowedFd<'_>, name: &[u8], permissions: u32) -> io
         answer => Ok(answer?),
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use suisei_protocol::flist::FileKind;
+
+    /// Old kernels and sandboxes must change the same things, and refuse the same.
+    #[test]
+    fn the_slow_chmod_does_what_the_fast_one_does() {
+        let temp = tempfile::tempdir().unwrap();
+        let held = std::fs::File::open(temp.path()).unwrap();
+        let dir = held.as_fd();
+        std::fs::write(temp.path().join("file"), "").unwrap();
+        std::fs::create_dir(temp.path().join("dir")).unwrap();
+        std::os::unix::fs::symlink("file", temp.path().join("link")).unwrap();
+        crate::sys::nodes::make(dir, b"pipe", FileKind::Fifo, 0o600, Rdev::default()).unwrap();
+        for chmod in [chmod_member, chmod_member_slowly] {
+            for name in [&b"file"[..], b"dir", b"pipe"] {
+                for permissions in [0o000, 0o1751] {
+                    chmod(dir, name, permissions).unwrap();
+                    assert_eq!(of_member(dir, name).unwrap().mode.permissions(), permissions);
+                }
+            }
+            let refused = chmod(dir, b"link", 0o600).unwrap_err();
+            assert_eq!(refused.raw_os_error(), Some(Errno::OPNOTSUPP.raw_os_error()));
+            assert_eq!(chmod(dir, b"none", 0o600).unwrap_err().kind(), io::ErrorKind::NotFound);
+        }
+    }
+}

@@ -98,19 +98,20 @@ impl Tree {
         if path.is_root() || self.is_missing() {
             return Ok(self.root.clone());
         }
-        let parent = {
+        let (parent, age) = {
             let mut dirs = self.lock();
             if let Some(dir) = dirs.find(path) {
                 return Ok(dir);
             }
-            match path.parent() {
+            let parent = match path.parent() {
                 parent if parent.is_root() => Some(self.root.clone()),
                 parent => dirs.find(parent),
-            }
+            };
+            (parent, dirs.age())
         };
         // The lock is not held while the disk is asked.
         let dir = Arc::new(Dir::new(self.resolve(path, parent.as_deref())?));
-        self.lock().insert(path, dir.clone());
+        self.lock().insert(path, dir.clone(), age);
         Ok(dir)
     }
 
