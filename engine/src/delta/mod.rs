@@ -13,6 +13,7 @@ mod block_size;
 mod patch;
 mod search;
 mod sign;
+mod sparse;
 mod table;
 mod window;
 
