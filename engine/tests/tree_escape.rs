@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use suisei_engine::sys::open::{open_beneath, open_beneath_slowly};
 use suisei_engine::tree::{open_operator_file, Attributes, Dir, SymlinkPolicy, Tree};
-use suisei_protocol::flist::{FileKind, RelPath, Rdev};
+use suisei_protocol::flist::{FileKind, Rdev, RelPath};
 
 /// ELOOP, what stock says to whoever meets a symlink that it must not follow.
-const TOO_MANY_LINKS: i32 = 40;
+const TOO_MANY_LINKS: i32 = rustix::io::Errno::LOOP.raw_os_error();
 
 /// A root with a secret beside it.
 struct Place {

@@ -32,10 +32,8 @@ pub fn differs(ctx: &Context, entry: EntryRef<'_>, meta: &Meta) -> ItemFlags {
     let preserve = &ctx.options.preserve;
     let mut flags = ItemFlags::empty();
     let kept_time = keeps_time(ctx, entry);
-    flags.set(
-        ItemFlags::REPORT_TIME,
-        kept_time && !same_time(entry, meta, ctx.options.compare.modify_window),
-    );
+    flags
+        .set(ItemFlags::REPORT_TIME, kept_time && !same_time(entry, meta, ctx.options.compare.modify_window));
     let has_atime = preserve.atimes && !matches!(entry.kind(), FileKind::Directory | FileKind::Symlink);
     flags.set(ItemFlags::REPORT_ATIME, has_atime && entry.atime().is_some_and(|atime| atime != meta.atime));
     flags.set(ItemFlags::REPORT_PERMS, permissions_differ(preserve, entry, meta));

@@ -78,7 +78,8 @@ impl Target<'_> {
 
     /// Changes times; absent ones stay.
     pub fn set_times(self, times: &Times) -> io::Result<()> {
-        let times = Timestamps { last_access: timespec(times.atime), last_modification: timespec(times.mtime) };
+        let times =
+            Timestamps { last_access: timespec(times.atime), last_modification: timespec(times.mtime) };
         Ok(match self {
             Target::Open(fd) => futimens(fd, &times)?,
             Target::Member(dir, name) => utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)?,
@@ -88,7 +89,9 @@ impl Target<'_> {
 
 fn timespec(time: Option<(i64, u32)>) -> Timespec {
     match time {
-        Some((seconds, nanoseconds)) => Timespec { tv_sec: seconds, tv_nsec: nanoseconds.min(999_999_999).into() },
+        Some((seconds, nanoseconds)) => {
+            Timespec { tv_sec: seconds, tv_nsec: nanoseconds.min(999_999_999).into() }
+        }
         None => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
     }
 }

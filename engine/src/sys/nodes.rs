@@ -8,7 +8,13 @@ use suisei_protocol::flist::{FileKind, Rdev};
 
 /// Makes a node in `dir` with `permissions` less the umask. Other kinds are refused (EINVAL).
 #[cfg(target_os = "linux")]
-pub fn make(dir: BorrowedFd<'_>, name: &[u8], kind: FileKind, permissions: u32, rdev: Rdev) -> io::Result<()> {
+pub fn make(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    kind: FileKind,
+    permissions: u32,
+    rdev: Rdev,
+) -> io::Result<()> {
     use rustix::fs::{makedev, mknodat, FileType};
 
     let (file_type, dev) = match kind {
@@ -24,7 +30,13 @@ pub fn make(dir: BorrowedFd<'_>, name: &[u8], kind: FileKind, permissions: u32, 
 /// Makes a node in `dir` with `permissions` less the umask. Other kinds are refused (EINVAL).
 /// Sockets cannot be made like this here (EOPNOTSUPP).
 #[cfg(not(target_os = "linux"))]
-pub fn make(dir: BorrowedFd<'_>, name: &[u8], kind: FileKind, permissions: u32, rdev: Rdev) -> io::Result<()> {
+pub fn make(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    kind: FileKind,
+    permissions: u32,
+    rdev: Rdev,
+) -> io::Result<()> {
     use std::os::fd::AsRawFd;
 
     let name = std::ffi::CString::new(name).map_err(|_| io::Error::from(Errno::INVAL))?;

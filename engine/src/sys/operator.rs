@@ -69,7 +69,13 @@ pub fn open_file(path: &[u8]) -> io::Result<File> {
                     return Err(Errno::ISDIR.into());
                 }
                 name = ahead.remove(0);
-                dir = walk_from(Some(dir), ahead, target.first() == Some(&b'/'), Absent::Refuse, &mut followed)?;
+                dir = walk_from(
+                    Some(dir),
+                    ahead,
+                    target.first() == Some(&b'/'),
+                    Absent::Refuse,
+                    &mut followed,
+                )?;
             }
             Err(error) => return Err(error.into()),
         }
@@ -95,7 +101,8 @@ fn walk_from(
         _ => open_start(absolute)?,
     };
     while let Some(name) = ahead.pop() {
-        let opened = open_or_search(|flags| openat(&here, &name[..], flags | OFlags::NOFOLLOW, Mode::empty()));
+        let opened =
+            open_or_search(|flags| openat(&here, &name[..], flags | OFlags::NOFOLLOW, Mode::empty()));
         match opened {
             Ok(dir) => here = dir,
             Err(Errno::NOENT) if absent == Absent::Make => {

@@ -36,21 +36,39 @@ pub fn groups() -> Vec<u32> {
     groups
 }
 
-/// Returns the process umask, read once. The first call must come before threads create files,
-/// because reading it means setting it for a moment: `run` makes it.
+/// Returns the process umask, read once.
+///
+/// Without `/proc` reading it means setting it for a moment: then the first call must come before
+/// threads create files, so `run` makes it.
 pub fn umask() -> u32 {
     static UMASK: OnceLock<u32> = OnceLock::new();
     *UMASK.get_or_init(|| {
-        let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-        rustix::process::umask(mask);
-        #[allow(clippy::useless_conversion)]
-        u32::from(mask.as_raw_mode())
+        told_umask().unwrap_or_else(|| {
+            let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+            rustix::process::umask(mask);
+            #[allow(clippy::useless_conversion)]
+            u32::from(mask.as_raw_mode())
+        })
     })
+}
+
+/// Returns what Linux tells about this process.
+fn told_umask() -> Option<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(line.trim(), 8).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_umask_is_told_as_it_is_set() {
+        let set = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+        rustix::process::umask(set);
+        assert_eq!(umask(), u32::try_from(set.as_raw_mode()).unwrap());
+    }
 
     #[test]
     fn root_is_known_both_ways_and_strangers_are_not() {
