@@ -13,7 +13,7 @@ mod names;
 mod walk;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use base::Base;
 pub(crate) use draft::{Listed, Roots};

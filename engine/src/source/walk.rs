@@ -376,19 +376,15 @@ impl<'c> Lister<'c> {
             path.extend_from_slice(&member.name);
             let shown = RelPath::new(trim_slashes(&path));
             // Where the kind is known, what is excluded need not be looked at.
-            match member.kind {
-                Some(kind) if kind != FileKind::Symlink => {
-                    if chain.verdict(shown, kind == FileKind::Directory).is_excluded() {
-                        continue;
-                    }
-                }
-                _ => {}
+            let known = member.kind.filter(|kind| *kind != FileKind::Symlink);
+            let mut judged = known.map(|kind| kind == FileKind::Directory);
+            if judged.is_some_and(|is_dir| chain.verdict(shown, is_dir).is_excluded()) {
+                continue;
             }
-            if let Some(meta) = self.member(&dir, base, &path, member.kind) {
-                let is_dir = meta.kind() == FileKind::Directory;
-                if !chain.verdict(shown, is_dir).is_excluded() {
-                    self.push_member(draft, scan, &path, &meta);
-                }
+            let Some(meta) = self.member(&dir, base, &path, member.kind) else { continue };
+            let is_dir = meta.kind() == FileKind::Directory;
+            if judged.replace(is_dir) == Some(is_dir) || !chain.verdict(shown, is_dir).is_excluded() {
+                self.push_member(draft, scan, &path, &meta);
             }
         }
         self.chains.insert(base.id, chain);

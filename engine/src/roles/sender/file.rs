@@ -50,18 +50,29 @@ pub(super) fn open(ctx: &Context, base: &Base, entry: EntryRef<'_>, append: Appe
     }
 }
 
+/// A request that is about to be answered.
+pub(super) struct Request<'a> {
+    /// The entry.
+    pub(super) ndx: Ndx,
+    /// As asked.
+    pub(super) item: &'a Item,
+    /// Sums of the basis.
+    pub(super) basis: &'a BlockSignature,
+    /// Off in a redo.
+    pub(super) append: Append,
+    /// Name of the source, for messages.
+    pub(super) full_name: &'a dyn Fn() -> Vec<u8>,
+}
+
 /// Sends an open source as the answer to a request. `progress` hears the bytes done so far.
-#[allow(clippy::too_many_arguments)]
 pub(super) fn send<L: Handover>(
     ctx: &Context,
     outbox: &mut impl Outbox<ToReceiver<L>>,
+    request: &Request<'_>,
     (file, meta): (File, Meta),
-    (ndx, item): (Ndx, &Item),
-    basis: &BlockSignature,
-    append: Append,
-    full_name: impl Fn() -> Vec<u8>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Sent, Failure> {
+    let &Request { ndx, item, basis, append, full_name } = request;
     outbox.send(ToReceiver::Begin { ndx, item: item.clone(), head: basis.head })?;
     let file = match basis.head.count {
         0 => match L::wrap(LocalSource { file, size: meta.size }) {
@@ -70,7 +81,8 @@ pub(super) fn send<L: Handover>(
         },
         _ => file,
     };
-    let search = Search::new(&ctx.session, basis, basis_use(&ctx.session, &ctx.options.place, item), append);
+    let overwritten = basis_use(&ctx.session, &ctx.options.place, item);
+    let search = Search::new(&ctx.session, basis, overwritten, append);
     let mut offset = 0;
     let searched = search.run(&file, meta.size, &mut |event| {
         ctx.check_interrupt()?;

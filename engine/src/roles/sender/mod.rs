@@ -204,17 +204,9 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
         self.reports.begun(&found, &base, ndx, item);
         let before = self.outbox.bytes_written();
         let mut progress = self.reports.progress(&found, &self.segments, opened.1.size);
-        let name = || base.full_name(entry.wire_path());
-        let sent = file::send(
-            self.ctx,
-            self.outbox,
-            opened,
-            (ndx, item),
-            basis,
-            append,
-            name,
-            &mut |offset| progress.at(offset),
-        )?;
+        let full_name = || base.full_name(entry.wire_path());
+        let request = file::Request { ndx, item, basis, append, full_name: &full_name };
+        let sent = file::send(self.ctx, self.outbox, &request, opened, &mut |offset| progress.at(offset))?;
         self.reports.count(&found);
         progress.finish();
         add(&mut self.totals, &sent.tally);
@@ -342,3 +334,6 @@ fn add(totals: &mut Tally, tally: &Tally) {
 fn is_new(item: &Item) -> bool {
     item.flags.contains(ItemFlags::IS_NEW)
 }
+
+#[cfg(test)]
+mod tests;
