@@ -2,6 +2,8 @@
 //!
 //! Wire: protocol/doc/20-transfer.md#2-one-request-receiving-side---sending-side-and-its-reply
 
+use std::collections::HashSet;
+
 use bytes::{Bytes, BytesMut};
 
 use super::to_receiver::{NDX_DELETED, NDX_DONE};
@@ -15,12 +17,29 @@ use crate::sum::SumKind;
 use crate::transfer::{BlockSignature, DeleteCounts, Item, ItemFlags, SumHead};
 use crate::wire::NdxCoder;
 
+/// Whether block sums follow a sum head. With `--append` they do not, but a file that is asked
+/// for again failed verification, and is asked for in the ordinary way.
+///
+/// Wire: protocol/doc/20-transfer.md#51-redo-phase
+#[derive(Debug)]
+struct Appending(Option<HashSet<Ndx>>);
+
+impl Appending {
+    fn new(session: &Session) -> Self {
+        Appending(session.layout.append.then(HashSet::new))
+    }
+
+    fn sums_follow(&mut self, ndx: Ndx) -> bool {
+        self.0.as_mut().is_none_or(|asked| !asked.insert(ndx))
+    }
+}
+
 /// Encodes what the generator says.
 #[derive(Debug)]
 pub struct ToSenderEncoder {
     version: Version,
     dry_run: bool,
-    append: bool,
+    appending: Appending,
     ndx: NdxCoder,
 }
 
@@ -30,7 +49,7 @@ impl ToSenderEncoder {
         ToSenderEncoder {
             version: session.version,
             dry_run: session.layout.dry_run,
-            append: session.layout.append,
+            appending: Appending::new(session),
             ndx: NdxCoder::new(session.version),
         }
     }
@@ -51,7 +70,7 @@ impl ToSenderEncoder {
                 item.encode(self.version, out)?;
                 if !self.dry_run {
                     basis.head.encode(out);
-                    if !self.append {
+                    if self.appending.sums_follow(ndx) {
                         out.extend_from_slice(&basis.sums);
                     }
                 }
@@ -107,7 +126,7 @@ pub struct ToSenderDecoder {
     version: Version,
     sum: SumKind,
     dry_run: bool,
-    append: bool,
+    appending: Appending,
     ndx: NdxCoder,
     state: State,
 }
@@ -119,7 +138,7 @@ impl ToSenderDecoder {
             version: session.version,
             sum: session.transfer_sum,
             dry_run: session.layout.dry_run,
-            append: session.layout.append,
+            appending: Appending::new(session),
             ndx: NdxCoder::new(session.version),
             state: State::ExpectIndex,
         }
@@ -165,7 +184,7 @@ impl ToSenderDecoder {
             }
             State::ExpectSumHead(ndx, item) => {
                 let head = input.decode(|r| SumHead::decode(r, version, self.sum))?;
-                let missing = if self.append { 0 } else { head.sums_len() };
+                let missing = if self.appending.sums_follow(*ndx) { head.sums_len() } else { 0 };
                 let missing = usize::try_from(missing).map_err(|_| PeerMisbehaved::Rule("too many block sums"))?;
                 let item = std::mem::take(item);
                 self.state = State::ExpectSums(Request { ndx: *ndx, item, head, sums: BytesMut::new(), missing });

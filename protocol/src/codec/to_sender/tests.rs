@@ -81,6 +81,9 @@ fn dry_runs_have_no_heads_and_appends_no_sums() {
     assert_eq!(both_ways(&dry, "03 | 0c 80 | 01 | 00 a0 | 00 | 00 00 00 | 00").len(), 7);
     let append = session(32, Layout { append: true, ..Layout::default() });
     assert_eq!(both_ways(&append, &format!("02 0c 80 {HEAD} 00")).len(), 2);
+    // Asked for again, it failed verification: sums follow.
+    let again = "01 00 00 00 BC 02 00 00 02 00 00 00 CA 00 00 00 01 02 03 04 05 06";
+    assert_eq!(both_ways(&append, &format!("02 0c 80 {HEAD} 00 fe 00 00 0c 80 {again} 00")).len(), 4);
 }
 
 #[test]
