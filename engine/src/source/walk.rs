@@ -198,12 +198,7 @@ impl<'c> Lister<'c> {
         let base = match opened {
             Ok(base) => base,
             Err(error) => {
-                let base = self.bases.open(b"").map_err(|error| self.no_directory(b"", &error))?;
-                let named = match spec.dir.first() {
-                    Some(b'/') => spec.dir.clone(),
-                    _ => base.full_name(&spec.dir),
-                };
-                cannot_list(ctx, "change_dir", &named, &error);
+                cannot_list(ctx, "change_dir", &self.absolute(&spec.dir), &error);
                 return Ok(None);
             }
         };
@@ -335,12 +330,22 @@ impl<'c> Lister<'c> {
         Ok(())
     }
 
-    fn no_directory(&self, named: &[u8], error: &io::Error) -> Failure {
-        let code = error.raw_os_error().map(|n| format!(" ({n})")).unwrap_or_default();
-        let reason = error.to_string();
-        let reason = reason.split(" (os error").next().unwrap_or_default();
-        let name = String::from_utf8_lossy(named);
-        Failure::Selection { text: format!("change_dir \"{name}\" failed: {reason}{code}") }
+    /// The run cannot do without this directory.
+    fn no_directory(&mut self, named: &[u8], error: &io::Error) -> Failure {
+        let name = self.absolute(named);
+        let name = String::from_utf8_lossy(&name);
+        let text = error.to_string();
+        let reason = text.split(" (os error").next().unwrap_or_default();
+        let code = error.raw_os_error().unwrap_or_default();
+        Failure::Selection { text: format!("rsync: [sender] change_dir \"{name}\" failed: {reason} ({code})") }
+    }
+
+    /// Returns the absolute name of a directory that cannot be opened.
+    fn absolute(&mut self, named: &[u8]) -> Vec<u8> {
+        match self.bases.open(b"") {
+            Ok(here) if !named.starts_with(b"/") => here.full_name(named),
+            _ => named.to_vec(),
+        }
     }
 
     // --- directories ---

@@ -21,7 +21,7 @@ use suisei_protocol::error::PeerMisbehaved;
 use suisei_protocol::flist::{IoErrors, Ndx};
 use suisei_protocol::message::{ToReceiver, ToSender};
 use suisei_protocol::session::{Recursion, Side};
-use suisei_protocol::transfer::{BlockSignature, DeleteCounts, Item, ItemFlags, TransferStats};
+use suisei_protocol::transfer::{BlockSignature, DeleteCounts, Item, TransferStats};
 use suisei_protocol::Error;
 
 use crate::context::Reporter;
@@ -328,11 +328,6 @@ fn add(totals: &mut Tally, tally: &Tally) {
     totals.matches += tally.matches;
     totals.literal += tally.literal;
     totals.matched += tally.matched;
-}
-
-/// Whether an item did not exist before.
-fn is_new(item: &Item) -> bool {
-    item.flags.contains(ItemFlags::IS_NEW)
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! What the sender reports of items: events if it is the reporting role, counters otherwise too.
+//! What the sender reports of items, and what it counts.
 //!
-//! A receiver that reports also counts; on a server nobody reports, and nobody asks for counters.
+//! Events are sent if it is the reporting role. It counts in any case: a local run shares the
+//! counters, and its receiver leaves them to the sender.
 //! Wire: protocol/doc/22-output.md#7-format-escapes---out-format---log-file-format-daemon-log-format
 
 use suisei_protocol::flist::{Found, Ndx};
-use suisei_protocol::transfer::{BlockSignature, Item};
+use suisei_protocol::transfer::{BlockSignature, Item, ItemFlags};
 
 use super::file::Sent;
-use super::is_new;
 use super::segments::Segments;
 use crate::context::Reporter;
 use crate::observe::{Event, ItemReport, Moment, Progress};
@@ -49,29 +49,24 @@ impl<'c> Reports<'c> {
 
     /// Reports an item without data. `base` is absent for the gap index.
     pub(super) fn item(&self, found: &Found, base: Option<&Base>, ndx: Ndx, item: &Item) {
-        if self.reporting {
-            if is_new(item) {
-                self.ctx.stats.created.count(found.entry().kind());
-            }
-            self.report(Moment::Finished, found, base, ndx, item, None);
-        }
+        self.count_new(found, item);
+        self.report(Moment::Finished, found, base, ndx, item, None);
     }
 
     /// Reports that a file's data is about to move.
     pub(super) fn begun(&self, found: &Found, base: &Base, ndx: Ndx, item: &Item) {
-        if self.reporting {
-            if is_new(item) {
-                self.ctx.stats.created.count(found.entry().kind());
-            }
-            self.report(Moment::Begun, found, Some(base), ndx, item, None);
+        self.count_new(found, item);
+        self.report(Moment::Begun, found, Some(base), ndx, item, None);
+    }
+
+    fn count_new(&self, found: &Found, item: &Item) {
+        if item.flags.contains(ItemFlags::IS_NEW) {
+            self.ctx.stats.created.count(found.entry().kind());
         }
     }
 
     /// Reports that a file's data has moved (in a dry run: would have).
     pub(super) fn finished(&self, found: &Found, base: &Base, ndx: Ndx, item: &Item, moved: Option<Moved<'_>>) {
-        if !self.reporting {
-            return;
-        }
         if let Some(Moved { sent, .. }) = &moved {
             self.ctx.stats.literal.add(sent.tally.literal);
             self.ctx.stats.matched.add(sent.tally.matched);
@@ -81,10 +76,8 @@ impl<'c> Reports<'c> {
 
     /// Counts a file that was transferred (in a dry run: would have been).
     pub(super) fn count(&self, found: &Found) {
-        if self.reporting {
-            self.ctx.stats.transferred.add(1);
-            self.ctx.stats.transferred_size.add(found.entry().size());
-        }
+        self.ctx.stats.transferred.add(1);
+        self.ctx.stats.transferred_size.add(found.entry().size());
     }
 
     fn report(
@@ -96,6 +89,9 @@ impl<'c> Reports<'c> {
         item: &Item,
         moved: Option<Moved<'_>>,
     ) {
+        if !self.reporting {
+            return;
+        }
         let entry = found.entry();
         let long_name = match base {
             Some(base) => base.long_name(entry.wire_path()),

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use suisei_protocol::session::Session;
-use suisei_protocol::transfer::{SumHead, Token};
+use suisei_protocol::transfer::{ItemFlags, SumHead, Token};
 
 use super::*;
 use crate::link::LocalSource;
