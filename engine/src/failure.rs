@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use suisei_protocol::error::PeerMisbehaved;
 use suisei_protocol::Error as WireError;
 
 use crate::observe::Who;
@@ -61,6 +62,12 @@ pub enum Failure {
     Sibling,
 }
 
+impl From<PeerMisbehaved> for Failure {
+    fn from(error: PeerMisbehaved) -> Self {
+        Failure::Protocol(error.into())
+    }
+}
+
 impl Failure {
     /// Returns rsync's exit code.
     pub fn exit_code(&self) -> u8 {
@@ -77,4 +84,12 @@ impl Failure {
             Failure::Sibling => 12,
         }
     }
+}
+
+/// Returns the reason of a failed call as stock words it: `No such file or directory (2)`.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let Some(number) = error.raw_os_error() else { return error.to_string() };
+    let text = error.to_string();
+    let tail = format!(" (os error {number})");
+    format!("{} ({number})", text.strip_suffix(&tail).unwrap_or(&text))
 }

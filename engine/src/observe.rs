@@ -74,19 +74,6 @@ pub enum What<'a> {
         /// The reason.
         error: &'a io::Error,
     },
-    /// A system call on a name that stands inside its wording, verbatim:
-    /// `rsync: [WHO] BEFORE PATH AFTER: REASON (ERRNO)` without the blanks around PATH, such as
-    /// `delete_file: unlink(X) failed` or `symlink "X" -> "Y" failed`.
-    Around {
-        /// Text in front.
-        before: &'static str,
-        /// The name, as the text wants it.
-        path: &'a [u8],
-        /// Text behind.
-        after: &'a [u8],
-        /// The reason.
-        error: &'a io::Error,
-    },
     /// A sentence around a name: BEFORE, then PATH, then AFTER; no `[WHO]`, no quotes added.
     Sentence {
         /// Text in front.
@@ -127,6 +114,9 @@ pub enum Note<'a> {
     UnsafeLinkIgnored(&'a [u8]),
     /// `copying unsafe symlink "X" -> "Y"` (info SYMSAFE).
     UnsafeLinkCopied(&'a [u8]),
+    /// `WARNING: X failed verification -- update STATE (will try again).` (info NAME1, or any
+    /// itemizing); holds the state.
+    FailedVerification(&'static str),
     /// `backed up X to Y` (info BACKUP).
     BackedUp(&'a [u8]),
 }
@@ -201,7 +191,7 @@ pub enum Event<'a> {
     DestinationCreated {
         /// The destination as named.
         path: &'a [u8],
-        /// Number of directories made.
+        /// Number of directories that `--mkpath` made; 0 for the plain one.
         levels: u32,
     },
     /// Whether block sums will be made (debug FLIST).

@@ -133,6 +133,12 @@ pub enum PeerMisbehaved {
     /// A name that leaves the tree, or an absolute one that nobody asked for.
     #[error("unsafe file name in the file list: {0}")]
     UnsafeName(String),
+    /// A name that the receiving client did not ask for.
+    #[error("ERROR: rejecting unrequested file-list name: {0}")]
+    UnrequestedName(String),
+    /// A name that the receiving client's filters exclude.
+    #[error("ERROR: rejecting excluded file-list name: {0}")]
+    ExcludedName(String),
     /// An entry that does not lie in the directory its segment lists.
     #[error("file-list entry {0} is outside the directory being listed")]
     ForeignEntry(String),
@@ -153,7 +159,10 @@ impl PeerMisbehaved {
     /// Returns rsync's exit code for this error.
     pub fn exit_code(&self) -> u8 {
         match self {
-            PeerMisbehaved::UnsafeName(_) | PeerMisbehaved::ForeignEntry(_) => 4,
+            PeerMisbehaved::UnsafeName(_)
+            | PeerMisbehaved::ForeignEntry(_)
+            | PeerMisbehaved::UnrequestedName(_)
+            | PeerMisbehaved::ExcludedName(_) => 4,
             PeerMisbehaved::RuleWithCode { code, .. } => *code,
             _ => 2,
         }

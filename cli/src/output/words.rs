@@ -47,12 +47,6 @@ pub fn problem(problem: &Problem<'_>) -> Vec<u8> {
             line.extend_from_slice(path);
             line.extend(format!("\": {}", reason(error)).into_bytes());
         }
-        What::Around { before, path, after, error } => {
-            line.extend(format!("rsync: [{}] {before}", role(problem.who)).into_bytes());
-            line.extend_from_slice(path);
-            line.extend_from_slice(after);
-            line.extend(format!(": {}", reason(error)).into_bytes());
-        }
         What::Sentence { before, path, after } => {
             line.extend_from_slice(before.as_bytes());
             line.extend_from_slice(path);
@@ -81,6 +75,7 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels) -> Option<Ve
         Note::SenderRemoved => levels.of(Info::Remove) >= 1,
         Note::UnsafeLinkIgnored(_) => levels.of(Info::Name) >= 1,
         Note::UnsafeLinkCopied(_) => levels.of(Info::Symsafe) >= 1,
+        Note::FailedVerification(_) => levels.of(Info::Name) >= 1,
         Note::BackedUp(_) => levels.of(Info::Backup) >= 1,
     };
     if !shown {
@@ -109,6 +104,10 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels) -> Option<Ve
         Note::UnsafeLinkCopied(target) => {
             [b"copying unsafe symlink \"", name, b"\" -> \"", target, b"\""].concat()
         }
+        Note::FailedVerification(state) => {
+            let state = state.as_bytes();
+            [b"WARNING: ", name, b" failed verification -- update ", state, b" (will try again)."].concat()
+        }
         Note::BackedUp(to) => [b"backed up ", name, b" to ", to].concat(),
     };
     line.push(b'\n');
@@ -128,7 +127,8 @@ pub fn delete_limit(skipped: u64) -> Vec<u8> {
 /// Returns the line that says that the destination was made, its newline included.
 pub fn destination_created(path: &[u8], levels: u32) -> Vec<u8> {
     let mut line = match levels {
-        0 | 1 => b"created directory ".to_vec(),
+        0 => b"created directory ".to_vec(),
+        1 => b"created 1 directory for ".to_vec(),
         n => format!("created {n} directories for ").into_bytes(),
     };
     line.extend_from_slice(path);

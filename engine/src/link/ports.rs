@@ -23,6 +23,11 @@ pub trait Inbox<M> {
     fn wants_history(&self) -> bool {
         false
     }
+
+    /// Returns the raw bytes read so far, for `%b` and `%c`; 0 where nothing is decoded.
+    fn bytes_read(&self) -> u64 {
+        0
+    }
 }
 
 /// Where a role's messages go.

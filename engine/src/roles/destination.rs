@@ -2,11 +2,19 @@
 //!
 //! Wire: protocol/doc/20-transfer.md#17-destination-argument
 
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
-use suisei_protocol::flist::{EntryRef, RelPath, RelPathBuf};
+use bstr::ByteSlice;
+use suisei_protocol::flist::{EntryRef, FileKind, RelPath, RelPathBuf};
 
-use crate::tree::Tree;
+use crate::failure::reason;
+use crate::observe::Event;
+use crate::tree::{Dir, SymlinkPolicy, Tree};
+use crate::{Context, Failure};
 
 /// Where entries go.
 #[derive(Debug, Clone)]
@@ -17,12 +25,232 @@ pub struct Destination {
     pub rename: Option<RelPathBuf>,
 }
 
+/// What the first list says about the destination.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FirstList {
+    /// Number of entries, those of a second segment included.
+    pub entries: usize,
+    /// Kind of the only entry.
+    pub only_kind: Option<FileKind>,
+}
+
 impl Destination {
     /// Returns the path of an entry below the tree.
     pub fn path<'a>(&'a self, entry: EntryRef<'a>) -> RelPath<'a> {
         match &self.rename {
             Some(name) => name.as_path(),
             None => entry.path(),
+        }
+    }
+
+    /// Opens, and if need be makes, the destination `named` for such a list.
+    pub fn resolve(ctx: &Context, named: &[u8], list: FirstList) -> Result<Destination, Failure> {
+        let named = if named.is_empty() { b".".as_slice() } else { named };
+        Resolution { ctx, named, list, links: policy(ctx) }.run()
+    }
+}
+
+fn policy(ctx: &Context) -> SymlinkPolicy {
+    if ctx.options.select.keep_dirlinks {
+        SymlinkPolicy::FollowDirs
+    } else {
+        SymlinkPolicy::Refuse
+    }
+}
+
+fn as_path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+/// Splits a name at its last component: the directory (`.` if none is named) and the name.
+fn split(named: &[u8]) -> (&[u8], &[u8]) {
+    let trimmed = named.trim_end_with(|c| c == '/');
+    match trimmed.rfind_byte(b'/') {
+        Some(0) => (b"/", &trimmed[1..]),
+        Some(slash) => (&trimmed[..slash], &trimmed[slash + 1..]),
+        None => (b".", trimmed),
+    }
+}
+
+/// What stands at the name.
+enum Standing {
+    Directory,
+    Other,
+    Nothing,
+}
+
+struct Resolution<'a> {
+    ctx: &'a Context,
+    named: &'a [u8],
+    list: FirstList,
+    links: SymlinkPolicy,
+}
+
+impl Resolution<'_> {
+    fn run(&self) -> Result<Destination, Failure> {
+        match self.standing()? {
+            Standing::Directory => self.enter(self.named),
+            Standing::Other => self.over_other(),
+            Standing::Nothing => self.new_name(),
+        }
+    }
+
+    fn standing(&self) -> Result<Standing, Failure> {
+        let (parent, name) = split(self.named);
+        // The root, `.` and `..` have no parent that could be asked; they are directories.
+        if name.is_empty() || name == b"." || name == b".." {
+            return match Tree::open_trusted(as_path(self.named), self.links) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Standing::Nothing),
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(self.cannot_stat(&error)),
+                _ => Ok(Standing::Directory),
+            };
+        }
+        let found = match self.parent(parent) {
+            Ok(dir) => dir.stat_following(name),
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(Some(meta)) if meta.kind() == FileKind::Directory => Ok(Standing::Directory),
+            Ok(Some(_)) if self.ends_in_slash() => {
+                Err(self.cannot_stat(&io::Error::from_raw_os_error(rustix::io::Errno::NOTDIR.raw_os_error())))
+            }
+            Ok(Some(_)) => Ok(Standing::Other),
+            Ok(None) => Ok(Standing::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Standing::Nothing),
+            Err(error) => Err(self.cannot_stat(&error)),
+        }
+    }
+
+    fn parent(&self, parent: &[u8]) -> io::Result<Arc<Dir>> {
+        Tree::open_trusted(as_path(parent), self.links)?.dir(RelPath::ROOT)
+    }
+
+    fn ends_in_slash(&self) -> bool {
+        self.named.ends_with(b"/")
+    }
+
+    fn is_dry(&self) -> bool {
+        self.ctx.options.dry_run
+    }
+
+    fn enter(&self, path: &[u8]) -> Result<Destination, Failure> {
+        match Tree::open_trusted(as_path(path), self.links) {
+            Ok(tree) => Ok(Destination { tree: Arc::new(tree), rename: None }),
+            Err(error) => Err(selection(&format!("change_dir#1 \"{}\" failed", full_name(path)), &error)),
+        }
+    }
+
+    fn over_other(&self) -> Result<Destination, Failure> {
+        if self.list.entries > 1 {
+            let text = "ERROR: destination must be a directory when copying more than 1 file".into();
+            return Err(Failure::Selection { text });
+        }
+        if self.list.only_kind == Some(FileKind::Directory) {
+            let text = "ERROR: cannot overwrite non-directory with a directory".into();
+            return Err(Failure::Selection { text });
+        }
+        let (parent, name) = split(self.named);
+        self.single(parent, name)
+    }
+
+    fn new_name(&self) -> Result<Destination, Failure> {
+        let (parent, name) = split(self.named);
+        let becomes_directory = self.list.entries > 1 || self.ends_in_slash();
+        let made = if self.ctx.options.place.mkpath {
+            self.make_levels(if becomes_directory { self.named } else { parent })?
+        } else {
+            0
+        };
+        if !becomes_directory {
+            if self.list.entries == 0 {
+                let tree = Arc::new(Tree::missing(as_path(self.named)));
+                return Ok(Destination { tree, rename: None });
+            }
+            if made > 0 && self.is_dry() {
+                let tree = Arc::new(Tree::missing(as_path(parent)));
+                return Ok(Destination { tree, rename: Some(RelPathBuf::new(name.to_vec())) });
+            }
+            return self.single(parent, name);
+        }
+        if made == 0 && !self.is_dry() {
+            let made = self.parent(parent).and_then(|dir| dir.mkdir(name, 0o777));
+            if let Err(error) = made {
+                let text = format!("rsync: [Receiver] mkdir \"{}\" failed: {}", full_name(self.named), reason(&error));
+                return Err(Failure::FileIo { text });
+            }
+        }
+        if made == 0 || self.is_dry() {
+            self.ctx.report(Event::DestinationCreated { path: self.named, levels: 0 });
+        }
+        if self.is_dry() {
+            return Ok(Destination { tree: Arc::new(Tree::missing(as_path(self.named))), rename: None });
+        }
+        self.enter(self.named)
+    }
+
+    /// Single-file mode.
+    fn single(&self, parent: &[u8], name: &[u8]) -> Result<Destination, Failure> {
+        match Tree::open_trusted(as_path(parent), self.links) {
+            Ok(tree) => Ok(Destination { tree: Arc::new(tree), rename: Some(RelPathBuf::new(name.to_vec())) }),
+            Err(error) => Err(selection(&format!("change_dir#3 \"{}\" failed", full_name(parent)), &error)),
+        }
+    }
+
+    /// `--mkpath`: makes what is missing of a directory, and returns how many levels that were.
+    fn make_levels(&self, path: &[u8]) -> Result<u32, Failure> {
+        let mut levels = 0;
+        let mut there = path.trim_end_with(|c| c == '/');
+        while !there.is_empty() && there != b"." {
+            match Tree::open_trusted(as_path(there), self.links) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => levels += 1,
+                _ => break,
+            }
+            there = split(there).0;
+        }
+        if levels > 0 && !self.is_dry() {
+            if let Err(error) = Tree::create(as_path(path), self.links) {
+                let text = format!("rsync: [Receiver] mkpath \"{}\" failed: {}", full_name(path), reason(&error));
+                return Err(Failure::FileIo { text });
+            }
+        }
+        if levels > 0 {
+            self.ctx.report(Event::DestinationCreated { path, levels });
+        }
+        Ok(levels)
+    }
+
+    fn cannot_stat(&self, error: &io::Error) -> Failure {
+        let name = full_name(self.named);
+        let slash = if self.ends_in_slash() { "/" } else { "" };
+        selection(&format!("ERROR: cannot stat destination \"{name}{slash}\""), error)
+    }
+}
+
+/// Returns the absolute form of a destination.
+fn full_name(path: &[u8]) -> String {
+    String::from_utf8_lossy(&Tree::missing(as_path(path)).full_name(RelPath::ROOT)).into_owned()
+}
+
+fn selection(what: &str, error: &io::Error) -> Failure {
+    Failure::Selection { text: format!("rsync: [Receiver] {what}: {}", reason(error)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_split_at_their_last_component() {
+        let table: [(&[u8], (&[u8], &[u8])); 6] = [
+            (b"d", (b".", b"d")),
+            (b"a/d//", (b"a", b"d")),
+            (b"/d", (b"/", b"d")),
+            (b"/a/d", (b"/a", b"d")),
+            (b"/", (b".", b"")),
+            (b"..", (b".", b"..")),
+        ];
+        for (named, expected) in table {
+            assert_eq!(split(named), expected);
         }
     }
 }

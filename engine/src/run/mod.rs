@@ -5,25 +5,43 @@
 //! threads, and [`sending`] or [`receiving`] runs the roles to the end.
 //! Wire: protocol/doc/02-session-start.md#26-end-of-session
 
-use std::io::Read;
+mod names;
+mod rules;
+mod session;
+mod start;
+
 use std::sync::atomic::AtomicBool;
-use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
-use suisei_protocol::session::{Direction, Layout, Session, Version};
-use suisei_protocol::sum::SumKind;
+use suisei_protocol::message::{ToReceiver, ToSender};
+use suisei_protocol::session::Session;
 
-use crate::ids::IdMap;
-use crate::link::{Connection, NoticePort, Stream};
-use crate::observe::Observer;
 use crate::context::Reporter;
-use crate::source::Source;
+use crate::ids::IdMap;
+use crate::link::{self, Connection, Handover, Inbox, LocalSource, NoticePort, Opening, Outbox, Stream};
+use crate::observe::{Event, Observer, Who};
+use crate::roles::receiver::requested::Checked;
+use crate::roles::{generator, receiver, sender};
+use crate::source::{Names, Source};
+use crate::stats::Stats;
 use crate::{Context, Failure, TransferOptions};
+
+pub use crate::roles::receiver::requested::Requested;
+pub use names::ForwardedNames;
+pub use session::{allows_incremental, layout, local_session, LocalChoice};
+
+/// Requests that wait for a local sender.
+const LOCAL_REQUESTS: usize = 512;
+/// Replies that wait for a local receiver: each may hold an open file.
+const LOCAL_REPLIES: usize = 64;
 
 /// What a remote run needs before its roles can start.
 pub struct Start {
     /// What both ends agreed on.
     pub session: Session,
-    /// What the user wants. A server's filter rules are replaced by those that arrive.
+    /// What the user wants. Received filter rules go in front of a server's own.
     pub options: TransferOptions,
     /// Where events go.
     pub observer: Arc<dyn Observer>,
@@ -48,12 +66,35 @@ pub struct Begun {
     /// The link to the peer.
     pub connection: Connection,
     /// Names that the peer forwarded, if it was to.
-    pub names: Option<Vec<Vec<u8>>>,
+    pub names: Option<Names>,
 }
 
 /// Exchanges what precedes the file list and starts the link's threads.
-pub fn begin(_start: Start) -> Result<Begun, Failure> {
-    todo!()
+pub fn begin(start: Start) -> Result<Begun, Failure> {
+    let Start { session, mut options, observer, notices, reporter, ids, interrupted, stream, names_arrive } = start;
+    let stats = Arc::new(Stats::default());
+    let mut connection = Connection::open(Opening {
+        session: &session,
+        stream,
+        notices,
+        observer: observer.clone(),
+        stats: stats.clone(),
+        interrupted: interrupted.clone(),
+        limits: options.limits,
+    })?;
+    let names = rules::exchange(&session, &mut options, &mut connection)
+        .and_then(|()| names_arrive.then(|| names::receive(&mut connection)).transpose());
+    connection.listen();
+    let names = match names {
+        Ok(names) => names,
+        Err(failure) => {
+            connection.fail(connection.who(), failure);
+            return connection.end().and(Err(Failure::Sibling));
+        }
+    };
+    let mut context = Context::new(session, options, observer, reporter, ids, interrupted);
+    context.stats = stats;
+    Ok(Begun { context: Arc::new(context), connection, names })
 }
 
 /// What a receiving end is told by its arguments.
@@ -66,63 +107,149 @@ pub struct Target {
     pub requested: Option<Requested>,
 }
 
-/// A `--files-from` file on the receiving end.
-pub struct ForwardedNames {
-    /// The open file.
-    pub file: Box<dyn Read + Send>,
-    /// Whether its names end in NUL (`--from0`) rather than at line ends.
-    pub nul_separated: bool,
-}
-
-/// The source arguments of a pull, host (or module) removed, and names of a local `--files-from`.
-#[derive(Debug, Clone, Default)]
-pub struct Requested {
-    /// Source arguments.
-    pub arguments: Vec<Vec<u8>>,
-    /// Names below the single source argument.
-    pub names: Option<Vec<Vec<u8>>>,
-}
-
-/// What both ends of a local run would have agreed on.
-#[derive(Debug, Clone, Copy)]
-pub struct LocalChoice {
-    /// `--protocol`, or the newest.
-    pub version: Version,
-    /// Sum of blocks and files.
-    pub transfer_sum: SumKind,
-    /// Sum of `-c`.
-    pub list_sum: SumKind,
-    /// `--checksum-seed`; 0 takes one from the clock.
-    pub seed: i32,
-}
-
-/// Returns the session of a local run.
-pub fn local_session(_options: &TransferOptions, _choice: LocalChoice) -> Session {
-    todo!()
-}
-
-/// Returns which optional fields entries and items carry.
-pub fn layout(_options: &TransferOptions) -> Layout {
-    todo!()
-}
-
-/// Whether this end's options allow incremental recursion (the client's letter `i`; the server's
-/// own test).
-pub fn allows_incremental(_options: &TransferOptions, _direction: Direction) -> bool {
-    todo!()
-}
-
 /// Copies on one machine: three roles, typed links.
-pub fn local(_ctx: Arc<Context>, _source: Source, _destination: &[u8]) -> Result<(), Failure> {
-    todo!()
+pub fn local(ctx: Arc<Context>, source: Source, destination: &[u8]) -> Result<(), Failure> {
+    crate::sys::users::umask();
+    let ctx = &*ctx;
+    let first = FirstFailure::default();
+    let (mut to_receiver, replies) = link::local::<ToReceiver<LocalSource>>(LOCAL_REPLIES, ctx.interrupted.clone());
+    let (requests_out, mut requests) = link::local::<ToSender>(LOCAL_REQUESTS, ctx.interrupted.clone());
+    thread::scope(|scope| {
+        let first = &first;
+        scope.spawn(move || {
+            let end = sender::run(ctx, source, &mut requests, &mut to_receiver);
+            first.note(Who::Sender, end);
+        });
+        receiving_side(ctx, replies, requests_out, destination, &|who, end| first.note(who, end), || Ok(()));
+    });
+    let Some((who, failure)) = first.into_inner() else { return Ok(()) };
+    ctx.report(Event::Failed { who, failure: &failure });
+    Err(failure)
 }
 
 /// Sends to a peer: the client of a push, or the server of a pull.
-pub fn sending(_ctx: Arc<Context>, _connection: Connection, _source: Source) -> Result<(), Failure> {
-    todo!()
+pub fn sending(ctx: Arc<Context>, mut connection: Connection, source: Source) -> Result<(), Failure> {
+    let end = connection
+        .sender_ends()
+        .and_then(|(mut inbox, mut outbox)| sender::run(&ctx, source, &mut inbox, &mut outbox));
+    if let Err(failure) = end {
+        connection.fail(Who::Sender, failure);
+    }
+    connection.end()
 }
 
 /// Receives from a peer: the client of a pull, or the server of a push.
-pub fn receiving(_ctx: Arc<Context>, _connection: Connection, _target: Target) -> Result<(), Failure> {
-    todo!()
+pub fn receiving(ctx: Arc<Context>, mut connection: Connection, target: Target) -> Result<(), Failure> {
+    crate::sys::users::umask();
+    let ctx = &*ctx;
+    let (inbox, outbox) = match connection.receiver_ends() {
+        Ok(ends) => ends,
+        Err(failure) => {
+            connection.fail(Who::ReceivingSide, failure);
+            return connection.end();
+        }
+    };
+    let link = &connection;
+    let note = |who, end: Result<(), Failure>| {
+        if let Err(failure) = end {
+            link.fail(who, failure);
+        }
+    };
+    let end = thread::scope(|scope| {
+        let forward = target.forward;
+        let note = &note;
+        let forwarder = scope.spawn(move || {
+            note(Who::ReceivingSide, forward.map_or(Ok(()), |names| names::forward(link, names)));
+        });
+        let before_generator = move || {
+            // Nothing of the generator may come before the end of the names.
+            forwarder.join().map_err(|_| Failure::Sibling)?;
+            link.allow_keep_alives();
+            Ok(())
+        };
+        let inbox = Checked::new(ctx, inbox, target.requested);
+        receiving_side(ctx, inbox, outbox, &target.path, note, before_generator)
+    });
+    match end {
+        Ended::Ladder => connection.end(),
+        Ended::EmptyList => {
+            connection.end_quietly();
+            Ok(())
+        }
+    }
+}
+
+/// How a receiving side ended.
+enum Ended {
+    /// After the last `Done`, or by a failure that was noted.
+    Ladder,
+    /// The sender had nothing and is gone.
+    EmptyList,
+}
+
+/// Reads the first list, opens the destination, and runs generator and receiver side by side.
+fn receiving_side<L: Handover>(
+    ctx: &Context,
+    mut inbox: impl Inbox<ToReceiver<L>>,
+    mut outbox: impl Outbox<ToSender> + Send,
+    path: &[u8],
+    note: &(impl Fn(Who, Result<(), Failure>) + Sync),
+    before_generator: impl FnOnce() -> Result<(), Failure>,
+) -> Ended {
+    let begun = start::begin(ctx, &mut inbox, path);
+    let ready = begun.and_then(|begun| before_generator().map(|()| begun));
+    let start::Beginning { destination, replay } = match ready {
+        Ok(Some(beginning)) => beginning,
+        Ok(None) => return Ended::EmptyList,
+        Err(failure) => {
+            note(Who::ReceivingSide, Err(failure));
+            return Ended::Ladder;
+        }
+    };
+    let (to_generator, from_receiver) = channel();
+    thread::scope(|scope| {
+        let destination = &destination;
+        scope.spawn(move || {
+            let mut guard = NoteOnDrop { note, who: Who::Generator, end: Err(Failure::Sibling) };
+            guard.end = generator::run(ctx, destination, from_receiver, &mut outbox);
+        });
+        let mut guard = NoteOnDrop { note, who: Who::Receiver, end: Err(Failure::Sibling) };
+        guard.end = receiver::run(ctx, destination, &mut start::Replayed::new(replay, &mut inbox), to_generator);
+        drop(guard);
+        // A local sender that still waits for this side must see it gone.
+        drop(inbox);
+    });
+    Ended::Ladder
+}
+
+/// Notes how a role ended, also when it panics: nobody may wait for it then.
+struct NoteOnDrop<'a, N: Fn(Who, Result<(), Failure>)> {
+    note: &'a N,
+    who: Who,
+    end: Result<(), Failure>,
+}
+
+impl<N: Fn(Who, Result<(), Failure>)> Drop for NoteOnDrop<'_, N> {
+    fn drop(&mut self) {
+        (self.note)(self.who, std::mem::replace(&mut self.end, Ok(())));
+    }
+}
+
+/// The failure that a local run is told by.
+#[derive(Debug, Default)]
+struct FirstFailure(Mutex<Option<(Who, Failure)>>);
+
+impl FirstFailure {
+    /// Keeps the first failure; a real one replaces that of a role that only saw another end.
+    fn note(&self, who: Who, end: Result<(), Failure>) {
+        let Err(failure) = end else { return };
+        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|(_, f)| matches!(f, Failure::Sibling)) {
+            *first = Some((who, failure));
+        }
+    }
+
+    fn into_inner(self) -> Option<(Who, Failure)> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -11,6 +11,7 @@ pub mod open;
 pub mod operator;
 pub mod pipes;
 pub mod random;
+pub mod stream;
 pub mod users;
 
 /// Whether a call failed with this error number.

@@ -348,6 +348,10 @@ pub struct OwnedEntry {
 }
 
 impl OwnedEntry {
+    pub(super) fn set_flags(&mut self, flags: EntryFlags) {
+        self.fixed.flags = flags;
+    }
+
     /// Borrows it.
     pub fn entry(&self) -> EntryRef<'_> {
         EntryRef { fixed: &self.fixed, path: &self.path, extra: self.extra.as_deref() }

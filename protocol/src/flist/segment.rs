@@ -11,7 +11,7 @@ use crate::error::Misuse;
 use crate::limits::PATH_MAX;
 
 /// A finished segment: entries in index order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Segment {
     start: Ndx,
     dir: Option<(DirNdx, Arc<OwnedEntry>)>,
@@ -70,6 +70,27 @@ impl Segment {
     /// Returns the names of ids that this segment was the first to carry.
     pub fn id_names(&self) -> &[IdName] {
         &self.id_names
+    }
+
+    /// Returns a copy in which every entry, and the directory that is listed, has the flags that
+    /// `flags` gives it; nothing if they all have them already.
+    pub fn map_flags(&self, flags: impl Fn(EntryRef<'_>) -> EntryFlags) -> Option<Segment> {
+        let is_right = |entry: EntryRef<'_>| flags(entry) == entry.flags();
+        let dir_is_right = self.dir.as_ref().is_none_or(|(_, dir)| is_right(dir.entry()));
+        if dir_is_right && self.iter().all(|(_, entry)| is_right(entry)) {
+            return None;
+        }
+        let mut copy = self.clone();
+        for (position, fixed) in copy.entries.iter_mut().enumerate() {
+            if let Some(entry) = self.get(position) {
+                fixed.flags = flags(entry);
+            }
+        }
+        if let Some((_, dir)) = &mut copy.dir {
+            let new = flags(dir.entry());
+            Arc::make_mut(dir).set_flags(new);
+        }
+        Some(copy)
     }
 
     /// Returns the sender's error bits as of the end of this segment.

@@ -1,19 +1,219 @@
-//! The receiver: builds, verifies and places files.
+//! The receiver: builds, verifies and places files. It reads everything that the sender says,
+//! passes segments and fates on to the generator, and never writes to the sender itself.
+//!
+//! Wire: protocol/doc/20-transfer.md#5-reconstruction-and-verification
 
+pub mod backup;
+mod basis;
+mod file;
+mod ladder;
+mod output;
+pub mod partial;
+mod place;
+mod progress;
+pub mod requested;
+
+use std::collections::HashSet;
 use std::sync::mpsc::Sender;
 
-use suisei_protocol::message::{FromReceiver, ToReceiver};
+use suisei_protocol::error::PeerMisbehaved;
+use suisei_protocol::flist::{FileList, FileKind, Ndx, Segment};
+use suisei_protocol::message::{Fate, FromReceiver, ToReceiver};
+use suisei_protocol::session::Direction;
+use suisei_protocol::transfer::{Item, TransferStats};
 
+use self::backup::Backups;
+use self::ladder::{Ladder, Step};
+use self::output::Workshop;
+use self::partial::Partials;
+use self::place::{Delayed, Site};
+use self::progress::Meter;
 use super::destination::Destination;
+use crate::context::Reporter;
 use crate::link::{Handover, Inbox};
+use crate::observe::{Event, ItemReport, Moment, Who};
 use crate::{Context, Failure};
+
+pub use output::check_temp_dir;
 
 /// Runs the receiver until the sender's last `Done`. Passes segments and fates to the generator.
 pub fn run<L: Handover>(
-    _ctx: &Context,
-    _destination: &Destination,
-    _inbox: &mut impl Inbox<ToReceiver<L>>,
-    _generator: Sender<FromReceiver>,
+    ctx: &Context,
+    destination: &Destination,
+    inbox: &mut impl Inbox<ToReceiver<L>>,
+    generator: Sender<FromReceiver>,
 ) -> Result<(), Failure> {
-    todo!()
+    let mut receiver = Receiver {
+        ctx,
+        destination,
+        generator,
+        list: FileList::new(),
+        ladder: Ladder::new(&ctx.session),
+        failed_once: HashSet::new(),
+        delayed: Vec::new(),
+        workshop: Workshop::open(ctx, destination)?,
+        backups: Backups::new(ctx, destination),
+        partials: Partials::new(ctx, destination),
+        meter: Meter::new(ctx),
+    };
+    while !receiver.ladder.is_over() {
+        let message = inbox.recv()?;
+        receiver.take(message, inbox)?;
+    }
+    Ok(())
 }
+
+struct Receiver<'a> {
+    ctx: &'a Context,
+    destination: &'a Destination,
+    generator: Sender<FromReceiver>,
+    list: FileList,
+    ladder: Ladder,
+    /// Files that failed verification: their next attempt is the last.
+    failed_once: HashSet<Ndx>,
+    delayed: Vec<Delayed>,
+    workshop: Workshop,
+    backups: Backups<'a>,
+    partials: Partials<'a>,
+    meter: Meter,
+}
+
+impl Receiver<'_> {
+    fn take<L: Handover>(
+        &mut self,
+        message: ToReceiver<L>,
+        inbox: &mut impl Inbox<ToReceiver<L>>,
+    ) -> Result<(), Failure> {
+        match message {
+            ToReceiver::Segment(segment) => {
+                self.learn(&segment);
+                self.list.push(segment.clone());
+                self.ladder.add_list()?;
+                self.tell(FromReceiver::Segment(segment))
+            }
+            ToReceiver::ListEnd => {
+                self.ladder.end_lists();
+                self.meter.complete();
+                if self.ctx.reporter == Reporter::Receiver {
+                    self.ctx.report(Event::ListFinished { entries: self.meter.known() });
+                }
+                self.tell(FromReceiver::ListEnd)
+            }
+            ToReceiver::Item { ndx, item } => self.item(ndx, &item),
+            ToReceiver::Begin { ndx, item, head } => {
+                self.ladder.check_transfer()?;
+                self.transfer(inbox, ndx, &item, head)
+            }
+            ToReceiver::NotSent(ndx) => self.not_sent(ndx),
+            ToReceiver::IoErrors(errors) => {
+                self.ctx.add_io_errors(errors);
+                Ok(())
+            }
+            ToReceiver::Done => self.done(),
+            // Our own deletions count.
+            ToReceiver::Deleted(_) => Ok(()),
+            ToReceiver::Stats(stats) => {
+                self.ladder.stats_seen();
+                self.keep_stats(stats);
+                Ok(())
+            }
+            ToReceiver::Token(_) | ToReceiver::Local(_) | ToReceiver::End { .. } => {
+                Err(Failure::Protocol(PeerMisbehaved::Rule("file data without a file").into()))
+            }
+        }
+    }
+
+    fn site(&self) -> Site<'_> {
+        Site {
+            ctx: self.ctx,
+            destination: self.destination,
+            workshop: &self.workshop,
+            backups: &self.backups,
+            partials: &self.partials,
+        }
+    }
+
+    fn tell(&self, message: FromReceiver) -> Result<(), Failure> {
+        self.generator.send(message).map_err(|_| Failure::Sibling)
+    }
+
+    /// Takes what a segment brings beside its entries. Where both roles share the counters, the
+    /// sender counts.
+    fn learn(&mut self, segment: &Segment) {
+        self.ctx.ids.learn(segment.id_names());
+        self.ctx.add_io_errors(segment.io_errors());
+        self.meter.add(segment);
+        if self.ctx.session.direction != Direction::Receiving {
+            return;
+        }
+        let stats = &self.ctx.stats;
+        for (_, entry) in segment.iter().filter(|(_, entry)| !entry.is_blank()) {
+            stats.listed.count(entry.kind());
+            if matches!(entry.kind(), FileKind::Regular | FileKind::Symlink) {
+                stats.total_size.add(entry.size());
+            }
+        }
+    }
+
+    fn keep_stats(&self, stats: TransferStats) {
+        let ours = &self.ctx.stats;
+        ours.total_size.set(stats.total_size);
+        ours.list_build_ms.set(stats.list_build_ms);
+        ours.list_transfer_ms.set(stats.list_transfer_ms);
+    }
+
+    /// Reports an item without data.
+    fn item(&mut self, ndx: Ndx, item: &Item) -> Result<(), Failure> {
+        let found = self.list.find(ndx)?;
+        if self.ctx.reporter == Reporter::Receiver {
+            let entry = found.entry();
+            self.ctx.report(Event::Item(ItemReport {
+                moment: Moment::Finished,
+                ndx,
+                entry,
+                item,
+                long_name: entry.path().as_bytes(),
+                data_bytes: 0,
+                sum_bytes: 0,
+                sum: None,
+            }));
+        }
+        Ok(())
+    }
+
+    fn not_sent(&mut self, ndx: Ndx) -> Result<(), Failure> {
+        let found = self.list.find(ndx)?;
+        if found.position.is_none() {
+            return Err(Failure::Protocol(PeerMisbehaved::UnknownIndex(ndx).into()));
+        }
+        self.tell(FromReceiver::Finished(ndx, Fate::NotSent))
+    }
+
+    fn done(&mut self) -> Result<(), Failure> {
+        let (count, step) = self.ladder.done()?;
+        match step {
+            Step::ListFinished => drop(self.list.release_oldest()),
+            Step::RedoFinished => self.place_delayed()?,
+            Step::Other => {}
+        }
+        if self.ladder.is_over() {
+            // The generator may already have ended on the last but one.
+            let _ = self.generator.send(FromReceiver::DoneSeen(count));
+            return Ok(());
+        }
+        self.tell(FromReceiver::DoneSeen(count))
+    }
+
+    /// Moves the files of `--delay-updates` into place.
+    fn place_delayed(&mut self) -> Result<(), Failure> {
+        for delayed in std::mem::take(&mut self.delayed) {
+            let ndx = delayed.ndx;
+            let placed = self.site().place_delayed(&delayed)?;
+            self.tell(FromReceiver::Finished(ndx, if placed { Fate::Placed } else { Fate::Failed }))?;
+        }
+        Ok(())
+    }
+}
+
+/// Who speaks here.
+const WHO: Who = Who::Receiver;

@@ -1,0 +1,88 @@
+//! The local link: the messages themselves over bounded channels.
+//!
+//! A peer that ended drops its end of the channel, and then every call here fails with
+//! [`Failure::Sibling`]: the reason is the peer's to tell.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Inbox, Outbox};
+use crate::Failure;
+
+/// How often a waiting role looks at the interrupt flag.
+pub(crate) const TICK: Duration = Duration::from_millis(100);
+
+/// Makes a channel for `capacity` messages.
+pub fn local<M>(capacity: usize, interrupted: Arc<AtomicBool>) -> (LocalOutbox<M>, LocalInbox<M>) {
+    let (sender, receiver) = sync_channel(capacity);
+    (LocalOutbox { sender }, LocalInbox { receiver, interrupted })
+}
+
+/// The receiving end of a local link.
+#[derive(Debug)]
+pub struct LocalInbox<M> {
+    receiver: Receiver<M>,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl<M> Inbox<M> for LocalInbox<M> {
+    fn recv(&mut self) -> Result<M, Failure> {
+        loop {
+            match self.receiver.recv_timeout(TICK) {
+                Ok(message) => return Ok(message),
+                Err(RecvTimeoutError::Disconnected) => return Err(Failure::Sibling),
+                Err(RecvTimeoutError::Timeout) if self.interrupted.load(Relaxed) => {
+                    return Err(Failure::Interrupted)
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    fn try_recv(&mut self) -> Result<Option<M>, Failure> {
+        match self.receiver.try_recv() {
+            Ok(message) => Ok(Some(message)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(Failure::Sibling),
+        }
+    }
+}
+
+/// The sending end of a local link.
+#[derive(Debug)]
+pub struct LocalOutbox<M> {
+    sender: SyncSender<M>,
+}
+
+impl<M> Outbox<M> for LocalOutbox<M> {
+    fn send(&mut self, message: M) -> Result<(), Failure> {
+        self.sender.send(message).map_err(|_| Failure::Sibling)
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_ended_is_noticed_after_its_last_message() {
+        let (mut out, mut inbox) = local::<u8>(2, Arc::default());
+        out.send(7).unwrap();
+        drop(out);
+        assert_eq!(inbox.recv().unwrap(), 7);
+        assert!(matches!(inbox.recv(), Err(Failure::Sibling)));
+    }
+
+    #[test]
+    fn a_signal_ends_a_wait() {
+        let interrupted = Arc::new(AtomicBool::new(true));
+        let (_out, mut inbox) = local::<u8>(1, interrupted);
+        assert!(matches!(inbox.recv(), Err(Failure::Interrupted)));
+    }
+}

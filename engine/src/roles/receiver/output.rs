@@ -1,0 +1,147 @@
+//! What a wanted file is written to: a temp file beside its target or in `--temp-dir`, or the
+//! target itself.
+//!
+//! Wire: protocol/doc/20-transfer.md#13-writing-and-finishing-a-file
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use suisei_protocol::flist::{FileKind, RelPath};
+
+use super::WHO;
+use crate::observe::{Class, Problem, What};
+use crate::roles::destination::Destination;
+use crate::tree::{Dir, Meta, SymlinkPolicy, TempFile, Tree};
+use crate::{Context, Failure};
+
+/// Mode of a new file that is written in place, until it is finished.
+const IN_PLACE_MODE: u32 = 0o600;
+
+/// An open output.
+#[derive(Debug)]
+pub(super) enum Draft {
+    /// Placed by rename, or gone.
+    Temp(TempFile),
+    /// The target itself.
+    InPlace(File),
+}
+
+impl Draft {
+    pub(super) fn file(&self) -> &File {
+        match self {
+            Draft::Temp(temp) => temp.as_file(),
+            Draft::InPlace(file) => file,
+        }
+    }
+
+    pub(super) fn is_in_place(&self) -> bool {
+        matches!(self, Draft::InPlace(_))
+    }
+}
+
+/// Where a file goes.
+pub(super) struct Spot<'a> {
+    pub(super) path: RelPath<'a>,
+    pub(super) dir: Arc<Dir>,
+    /// What stands there.
+    pub(super) existing: Option<Meta>,
+}
+
+impl<'a> Spot<'a> {
+    pub(super) fn find(destination: &Destination, path: RelPath<'a>) -> io::Result<Self> {
+        let dir = destination.tree.parent(path)?;
+        let existing = dir.stat(path.name())?;
+        Ok(Spot { path, dir, existing })
+    }
+}
+
+/// Makes outputs.
+#[derive(Debug)]
+pub(super) struct Workshop {
+    temp_dir: Option<(Arc<Dir>, Vec<u8>)>,
+    in_place: bool,
+}
+
+impl Workshop {
+    pub(super) fn open(ctx: &Context, destination: &Destination) -> Result<Self, Failure> {
+        Ok(Workshop { temp_dir: open_temp_dir(ctx, destination)?, in_place: ctx.options.place.inplace })
+    }
+
+    /// Opens an output for a file of that mode. A problem is reported, and nothing returned.
+    pub(super) fn draft(&self, ctx: &Context, destination: &Destination, spot: &Spot<'_>, mode: u32) -> Option<Draft> {
+        let name = spot.path.name();
+        if spot.existing.is_some_and(|meta| meta.kind() == FileKind::Directory) {
+            let path = destination.tree.full_name(spot.path);
+            ctx.report_problem(Problem {
+                who: WHO,
+                class: Class::Transfer,
+                what: What::Sentence { before: "recv_files: \"", path: &path, after: "\" is a directory" },
+            });
+            return None;
+        }
+        if self.in_place {
+            return match spot.dir.open_in_place(name, IN_PLACE_MODE) {
+                Ok(file) => Some(Draft::InPlace(file)),
+                Err(error) => {
+                    ctx.problem(WHO, Class::Transfer, "open", &destination.tree.full_name(spot.path), &error);
+                    None
+                }
+            };
+        }
+        let made = match &self.temp_dir {
+            Some((dir, _)) => dir.create_temp_elsewhere(name, mode),
+            None => spot.dir.create_temp(name, mode),
+        };
+        match made {
+            Ok(temp) => Some(Draft::Temp(temp)),
+            Err(error) => {
+                let path = self.template(destination, spot.path);
+                ctx.problem(WHO, Class::Transfer, "mkstemp", &path, &error);
+                None
+            }
+        }
+    }
+
+    /// Returns the full name of a temp file, for messages.
+    pub(super) fn full_name(&self, destination: &Destination, path: RelPath<'_>, temp: &[u8]) -> Vec<u8> {
+        match &self.temp_dir {
+            Some((_, named)) => [named, b"/".as_slice(), temp].concat(),
+            None => destination.tree.full_name(path.parent().join(temp).as_path()),
+        }
+    }
+
+    fn template(&self, destination: &Destination, path: RelPath<'_>) -> Vec<u8> {
+        let name = path.name();
+        let dot: &[u8] = if self.temp_dir.is_some() || name.starts_with(b".") { b"" } else { b"." };
+        self.full_name(destination, path, &[dot, name, b".XXXXXX"].concat())
+    }
+}
+
+/// Fails if `--temp-dir` cannot be used.
+pub fn check_temp_dir(ctx: &Context, destination: &Destination) -> Result<(), Failure> {
+    open_temp_dir(ctx, destination).map(drop)
+}
+
+/// Opens `--temp-dir`; a relative one lies below the destination.
+fn open_temp_dir(ctx: &Context, destination: &Destination) -> Result<Option<(Arc<Dir>, Vec<u8>)>, Failure> {
+    let Some(named) = ctx.options.place.temp_dir.as_deref().filter(|_| !ctx.options.dry_run) else { return Ok(None) };
+    let (opened, full) = if named.starts_with(b"/") {
+        let opened = Tree::open_trusted(Path::new(OsStr::from_bytes(named)), SymlinkPolicy::Refuse);
+        (opened.map(|tree| tree.root().clone()), named.to_vec())
+    } else {
+        let below = RelPath::new(named);
+        (destination.tree.dir(below), destination.tree.full_name(below))
+    };
+    match opened {
+        Ok(dir) => Ok(Some((dir, full))),
+        Err(error) => {
+            let what = if error.kind() == io::ErrorKind::NotADirectory { "is not a directory" } else { "does not exist" };
+            let text = format!("The temp-dir {what}: {}", String::from_utf8_lossy(&full));
+            Err(Failure::Usage { text })
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! From a finished output to a file in place: sync, attributes, backup, rename, in this order, so
+//! that the name is never seen with half a file behind it.
+//!
+//! Wire: protocol/doc/20-transfer.md#13-writing-and-finishing-a-file
+
+use std::io;
+
+use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath, RelPathBuf};
+
+use super::backup::{Backups, Original};
+use super::output::{Draft, Spot, Workshop};
+use super::partial::Partials;
+use super::WHO;
+use crate::failure::reason;
+use crate::observe::{Class, Problem, What};
+use crate::options::Partial;
+use crate::roles::attributes;
+use crate::roles::destination::Destination;
+use crate::tree::{Dir, NotApplied, TempFile, Times};
+use crate::{Context, Failure};
+
+/// What a receiver works with.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    pub(super) ctx: &'a Context,
+    pub(super) destination: &'a Destination,
+    pub(super) workshop: &'a Workshop,
+    pub(super) backups: &'a Backups<'a>,
+    pub(super) partials: &'a Partials<'a>,
+}
+
+/// A verified file that waits in a partial directory.
+#[derive(Debug)]
+pub(super) struct Delayed {
+    pub(super) ndx: Ndx,
+    path: RelPathBuf,
+}
+
+/// How placing ended.
+pub(super) enum Placed {
+    InPlace,
+    Delayed(Delayed),
+    /// Reported already.
+    Not,
+}
+
+impl<'a> Site<'a> {
+    /// Puts a verified file in place.
+    pub(super) fn place(
+        self,
+        draft: Draft,
+        ndx: Ndx,
+        entry: EntryRef<'_>,
+        spot: &Spot<'_>,
+        is_redo: bool,
+    ) -> Result<Placed, Failure> {
+        if self.ctx.options.place.fsync {
+            if let Err(error) = draft.file().sync_all() {
+                self.problem("fsync failed on", &self.destination.tree.full_name(spot.path), &error);
+                return Ok(Placed::Not);
+            }
+        }
+        match draft {
+            Draft::InPlace(_) => {
+                self.dress_in_place(entry, spot);
+                Ok(Placed::InPlace)
+            }
+            Draft::Temp(temp) => {
+                self.dress(&temp, entry, spot, None);
+                if self.ctx.options.place.delay_updates {
+                    return Ok(self.put_off(temp, ndx, spot));
+                }
+                if !is_redo {
+                    self.back_up(spot.path)?;
+                }
+                Ok(if self.rename(temp, spot, &spot.dir, spot.path.name().to_vec()) {
+                    Placed::InPlace
+                } else {
+                    Placed::Not
+                })
+            }
+        }
+    }
+
+    /// Keeps what an unfinished or unverified file has so far, if the options ask for it. Returns
+    /// whether it did.
+    pub(super) fn keep_partial(self, draft: Draft, entry: EntryRef<'_>, spot: &Spot<'_>) -> bool {
+        let Draft::Temp(temp) = draft else {
+            self.dress_in_place(entry, spot);
+            return true;
+        };
+        match &self.ctx.options.place.partial {
+            Partial::Discard => false,
+            Partial::Keep => {
+                // A later run with `-u` must not take it for something newer.
+                self.dress(&temp, entry, spot, Some((0, 0)));
+                self.rename(temp, spot, &spot.dir, spot.path.name().to_vec())
+            }
+            Partial::Dir(_) => match self.partials.make(spot.path) {
+                Ok(dir) => self.rename(temp, spot, &dir, spot.path.name().to_vec()),
+                Err(_) => false,
+            },
+        }
+    }
+
+    fn put_off(self, temp: TempFile, ndx: Ndx, spot: &Spot<'_>) -> Placed {
+        match self.partials.make(spot.path) {
+            Ok(dir) => {
+                if self.rename(temp, spot, &dir, spot.path.name().to_vec()) {
+                    Placed::Delayed(Delayed { ndx, path: spot.path.to_owned() })
+                } else {
+                    Placed::Not
+                }
+            }
+            Err(error) => {
+                self.problem("mkdir", &self.destination.tree.full_name(spot.path), &error);
+                Placed::Not
+            }
+        }
+    }
+
+    fn rename(self, temp: TempFile, spot: &Spot<'_>, dir: &Dir, name: Vec<u8>) -> bool {
+        let temp_name = temp.name().to_vec();
+        match temp.place(dir, &name) {
+            Ok(()) => true,
+            Err(error) => {
+                let from = self.workshop.full_name(self.destination, spot.path, &temp_name);
+                let both = [&from[..], b"\" -> \"", spot.path.as_bytes()].concat();
+                let what = What::Reason { text: "rename", path: &both, error: &error };
+                self.ctx.report_problem(Problem { who: WHO, class: Class::Transfer, what });
+                false
+            }
+        }
+    }
+
+    /// Backs up what is about to be replaced. Without its backup nothing may be replaced, now or
+    /// later in this run.
+    fn back_up(self, path: RelPath<'_>) -> Result<(), Failure> {
+        if !self.backups.are_wanted() {
+            return Ok(());
+        }
+        let found = self.destination.tree.stat(path).ok().flatten();
+        let Some(now) = found.filter(|meta| meta.kind() != FileKind::Directory) else { return Ok(()) };
+        self.backups.make(path, &now, Original::Replaced).map_err(|error| {
+            let name = self.destination.tree.full_name(path);
+            let name = String::from_utf8_lossy(&name);
+            Failure::FileIo { text: format!("rsync: [receiver] backup of \"{name}\" failed: {}", reason(&error)) }
+        })
+    }
+
+    /// Sets the attributes of a temp file; `mtime` overrides the modification time.
+    fn dress(self, temp: &TempFile, entry: EntryRef<'_>, spot: &Spot<'_>, mtime: Option<(i64, u32)>) {
+        let done = temp.meta().map_err(|error| NotApplied { call: "fstat", error }).and_then(|made| {
+            let mut want = attributes::wanted(self.ctx, entry, spot.existing.as_ref(), &made);
+            if let Some(mtime) = mtime {
+                let atime = want.times.and_then(|times| times.atime);
+                want.times = Some(Times { mtime: Some(mtime), atime });
+            }
+            temp.apply(&made, &want)
+        });
+        if let Err(failed) = done {
+            let name = self.workshop.full_name(self.destination, spot.path, temp.name());
+            self.not_applied(&failed, &name);
+        }
+    }
+
+    /// Sets the attributes of a file that was written in place.
+    fn dress_in_place(self, entry: EntryRef<'_>, spot: &Spot<'_>) {
+        let name = spot.path.name();
+        let done = match spot.dir.stat(name) {
+            Ok(Some(made)) => {
+                let want = attributes::wanted(self.ctx, entry, spot.existing.as_ref(), &made);
+                spot.dir.apply(name, &made, &want)
+            }
+            Ok(None) => Ok(()),
+            Err(error) => Err(NotApplied { call: "stat", error }),
+        };
+        if let Err(failed) = done {
+            self.not_applied(&failed, &self.destination.tree.full_name(spot.path));
+        }
+    }
+
+    fn not_applied(self, failed: &NotApplied, path: &[u8]) {
+        let error = &failed.error;
+        let what = if failed.call.starts_with("failed") {
+            What::Reason { text: failed.call, path, error }
+        } else {
+            What::Call { call: failed.call, path, error }
+        };
+        self.ctx.report_problem(Problem { who: WHO, class: Class::Transfer, what });
+    }
+
+    pub(super) fn problem(self, call: &'static str, path: &[u8], error: &io::Error) {
+        self.ctx.problem(WHO, Class::Transfer, call, path, error);
+    }
+
+    /// Moves a delayed file into place. A problem is reported, and the file stays where it is.
+    pub(super) fn place_delayed(self, delayed: &Delayed) -> Result<bool, Failure> {
+        let path = delayed.path.as_path();
+        self.back_up(path)?;
+        let moved = match (self.partials.existing(path), self.destination.tree.parent(path)) {
+            (Some(from), Ok(to)) => from.rename(path.name(), &to, path.name()),
+            (None, _) => Err(io::ErrorKind::NotFound.into()),
+            (_, Err(error)) => Err(error),
+        };
+        if let Err(error) = moved {
+            let from = self.partials.named(path);
+            let full = self.destination.tree.full_name(path);
+            let both = [&full[..], b"\" (from ", &from, b"): ", reason(&error).as_bytes()].concat();
+            let what = What::Sentence { before: "rsync: [receiver] rename failed for \"", path: &both, after: "" };
+            self.ctx.report_problem(Problem { who: WHO, class: Class::Transfer, what });
+            return Ok(false);
+        }
+        self.partials.remove_dir(path);
+        Ok(true)
+    }
+}

@@ -1,0 +1,116 @@
+//! How far a file is, told at its first data, at most once a second, and at its end.
+//!
+//! Wire: protocol/doc/22-output.md#8-progress
+
+use std::time::{Duration, Instant};
+
+use suisei_protocol::flist::{EntryRef, FileKind, FileList, Ndx, Segment};
+
+use crate::context::Reporter;
+use crate::observe::{Event, Progress};
+use crate::Context;
+
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Counts what progress lines show.
+#[derive(Debug)]
+pub(super) struct Meter {
+    is_wanted: bool,
+    known: usize,
+    known_size: u64,
+    is_complete: bool,
+    transferred: u64,
+    /// Of the file at hand: its size, when it was last reported, and what is left behind it.
+    size: u64,
+    reported: Option<Instant>,
+    to_check: u64,
+}
+
+impl Meter {
+    pub(super) fn new(ctx: &Context) -> Self {
+        Meter {
+            is_wanted: ctx.options.report.progress && ctx.reporter == Reporter::Receiver,
+            known: 0,
+            known_size: 0,
+            is_complete: false,
+            transferred: 0,
+            size: 0,
+            reported: None,
+            to_check: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, segment: &Segment) {
+        self.known += segment.len();
+        if self.is_wanted {
+            self.known_size += segment.iter().map(|(_, entry)| size_of(entry)).sum::<u64>();
+        }
+    }
+
+    pub(super) fn complete(&mut self) {
+        self.is_complete = true;
+    }
+
+    pub(super) fn known(&self) -> usize {
+        self.known
+    }
+
+    /// Begins a file.
+    pub(super) fn begin(&mut self, list: &FileList, ndx: Ndx, size: u64) {
+        self.size = size;
+        self.reported = None;
+        self.to_check = if self.is_wanted { self.behind(list, ndx) } else { 0 };
+    }
+
+    /// Returns how many known entries come after an index.
+    fn behind(&self, list: &FileList, ndx: Ndx) -> u64 {
+        let after: usize = list
+            .live()
+            .map(|segment| {
+                let before = usize::try_from(ndx.0 - segment.start().0 + 1).unwrap_or(0);
+                segment.len().saturating_sub(before)
+            })
+            .sum();
+        after as u64
+    }
+
+    /// The file has grown to `offset`.
+    pub(super) fn advance(&mut self, ctx: &Context, offset: u64) {
+        if !self.is_wanted {
+            return;
+        }
+        let now = Instant::now();
+        if self.reported.is_none_or(|last| now.duration_since(last) >= PERIOD) {
+            self.reported = Some(now);
+            self.report(ctx, offset, false);
+        }
+    }
+
+    /// The file has ended at `offset`.
+    pub(super) fn finish(&mut self, ctx: &Context, offset: u64) {
+        self.transferred += 1;
+        if self.is_wanted {
+            self.report(ctx, offset, true);
+        }
+    }
+
+    fn report(&self, ctx: &Context, offset: u64, finished: bool) {
+        ctx.report(Event::Progress(Progress {
+            offset,
+            size: self.size,
+            finished,
+            transferred: self.transferred,
+            to_check: self.to_check,
+            known: self.known as u64,
+            total_size: self.known_size,
+            list_complete: self.is_complete,
+        }));
+    }
+}
+
+fn size_of(entry: EntryRef<'_>) -> u64 {
+    match entry.kind() {
+        FileKind::Regular | FileKind::Symlink if !entry.is_blank() => entry.size(),
+        _ => 0,
+    }
+}
