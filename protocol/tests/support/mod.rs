@@ -1,8 +1,9 @@
-//! Recorded sessions, and the shipped decoders run over them.
+//! Recorded sessions, the shipped decoders run over them, and random trees.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub mod events;
 pub mod recorded;
 pub mod replay;
+pub mod trees;
 
 pub use recorded::Recorded;
