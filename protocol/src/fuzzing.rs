@@ -4,7 +4,11 @@
 //! The first bytes of an input choose the session; see each function.
 //! Wire: protocol/doc/01-integers-and-multiplexing.md#16-bounds-a-reader-must-enforce-values-that-come-from-a-peer
 
+mod codec;
+
 use bytes::Bytes;
+
+pub use codec::{flist, to_receiver, to_sender};
 
 use crate::error::{Error, Stop};
 use crate::mux::{Demux, Frame, Notice};
@@ -21,13 +25,16 @@ use crate::wire::{put_longint, put_varint, put_varlong, NdxCoder, Reader};
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its file and of its corpus.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("integers", integers),
     ("ndx", ndx),
     ("demux", demux),
     ("handshake_client", handshake_client),
     ("handshake_server", handshake_server),
     ("daemon_lines", daemon_lines),
+    ("flist", flist),
+    ("to_receiver", to_receiver),
+    ("to_sender", to_sender),
 ];
 
 /// Returns the session that a byte chooses: bits 0 and 1 side and direction, bits 2 to 4 the
