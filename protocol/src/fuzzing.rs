@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 pub use codec::{flist, to_receiver, to_sender};
 
-use crate::error::{Error, Stop};
+use crate::error::Error;
 use crate::mux::{Demux, Frame, Notice};
 use crate::session::{
     early_input_length, ArgumentBlock, Capabilities, Compat, CompressWish, DaemonClient, DaemonEvent,
@@ -218,10 +218,7 @@ pub fn daemon_lines(input: &[u8]) {
     let _ = early_input_length(input);
     let mut block = ArgumentBlock::of_daemon(version(*choice));
     let mut reader = Reader::new(input);
-    loop {
-        match block.take_word(&mut reader) {
-            Ok(Some(word)) => assert!(!word.is_empty()),
-            Ok(None) | Err(Stop::Short | Stop::Bad(_)) => break,
-        }
+    while let Ok(Some(word)) = block.take_word(&mut reader) {
+        assert!(!word.is_empty());
     }
 }
