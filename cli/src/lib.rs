@@ -8,6 +8,7 @@ pub mod options;
 pub mod output;
 pub mod plan;
 pub mod remote;
+pub mod signals;
 
 /// Runs the program; `words` is the whole argument vector.
 pub fn main(_words: Vec<std::ffi::OsString>) -> std::process::ExitCode {

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use suisei::exit::Refusal;
 use suisei::options::environment::Environment;
-use suisei::options::{parse, server_args};
+use suisei::options::parse;
+use suisei::options::server_args::{self, Far};
 use suisei::plan::plan;
 use suisei::remote::rsh;
 use suisei::remote::spec::Route;
@@ -95,7 +96,7 @@ fn replay(case: &Case) -> Result<(Words, Option<Words>), Refusal> {
         Route::Pull { machine, paths, .. } => (machine, Direction::Receiving, paths.clone()),
         Route::Local { .. } => return Err(Refusal::usage("local")),
     };
-    let server = server_args::write(&plan.wishes, direction, &paths);
+    let server = server_args::write(&plan.wishes, direction, &paths, Far::Shell);
     let words = rsh::words(b"dump", &plan.wishes.typed.connect, machine, &server.line)?;
     Ok((words[1..].to_vec(), server.secluded))
 }

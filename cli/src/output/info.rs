@@ -98,10 +98,11 @@ const DEBUG_WORDS: [Word<Debug>; 24] = [
 ];
 
 /// What each `-v` adds, by verbosity 0 to 2, later levels add no info words.
-const INFO_BY_VERBOSITY: [&str; 3] =
+pub(crate) const INFO_BY_VERBOSITY: [&str; 3] =
     ["NONREG", "COPY,DEL,FLIST,MISC,NAME,STATS,SYMSAFE", "BACKUP,MISC2,MOUNT,NAME2,REMOVE,SKIP"];
 
-const DEBUG_BY_VERBOSITY: [&str; 6] = [
+/// The same for `--debug`, by verbosity 0 to 5.
+pub(crate) const DEBUG_BY_VERBOSITY: [&str; 6] = [
     "",
     "",
     "BIND,CONNECT,CMD,DEL,DELTASUM,DUP,FILTER,FLIST,ICONV",

@@ -1,1 +1,190 @@
-//! Soon.
+//! A daemon's client side up to the handshake: greeting, login, module, arguments.
+//!
+//! The lines are [`suisei_protocol::session::DaemonClient`]'s; here they meet a stream, the user's
+//! password and the screen.
+//! Wire: protocol/doc/03-daemon.md#32-text-phase
+
+use std::io;
+
+use bstr::ByteSlice;
+use suisei_engine::link::Stream;
+use suisei_engine::Failure;
+use suisei_protocol::session::{
+    put_arguments, ArgumentBlock, DaemonClient, DaemonEvent, Direction, ModuleRequest, Version,
+};
+
+use super::password;
+use super::proxy::write_all;
+use super::spec::Machine;
+use crate::exit::{Code, Refusal};
+use crate::options::environment::Environment;
+use crate::options::meaning::{Protection, Wishes};
+use crate::options::server_args::{self, Far, RemoteWords};
+use crate::output::{Channel, Screen};
+
+/// How a daemon's text phase ends.
+pub enum Opened {
+    /// The module is open, the arguments are sent: the handshake follows, at this version.
+    Module(Version),
+    /// The list of modules was shown.
+    Listed,
+}
+
+/// What a client asks of a daemon.
+pub struct Request<'a> {
+    /// The daemon.
+    pub machine: &'a Machine,
+    /// Paths, each with its module in front.
+    pub paths: &'a [Vec<u8>],
+    /// This client's direction.
+    pub direction: Direction,
+    /// What the command line means.
+    pub wishes: &'a Wishes,
+    /// For user and password.
+    pub environment: &'a Environment,
+    /// For the message of the day and the list of modules.
+    pub screen: &'a Screen,
+    /// This end's role in messages.
+    pub who: &'a str,
+}
+
+impl Request<'_> {
+    /// Goes through the text phase.
+    pub fn open(&self, stream: &mut Stream) -> Result<Opened, Refusal> {
+        let module = module_of(self.paths.first().map_or(b"".as_slice(), Vec::as_slice));
+        let request = match module {
+            b"" => ModuleRequest::List,
+            name => ModuleRequest::Module(name.to_vec()),
+        };
+        let mut client = DaemonClient::new(self.wishes.version, request, Vec::new())
+            .map_err(|error| Refusal::with_code(error.exit_code(), error.to_string()))?;
+        loop {
+            send(stream, &client.output())?;
+            let (consumed, event) = client.feed(&stream.early).map_err(|error| self.failed(&error))?;
+            stream.early.drain(..consumed);
+            match event {
+                None => {
+                    if receive(stream)? == 0 {
+                        return Err(closed(consumed));
+                    }
+                }
+                Some(DaemonEvent::Line(line)) => self.show(&line),
+                Some(DaemonEvent::LoginWanted) => self.log_in(&mut client)?,
+                Some(DaemonEvent::ListEnd) => return Ok(Opened::Listed),
+                Some(DaemonEvent::Ready(version)) => {
+                    self.send_arguments(stream, module, version)?;
+                    return Ok(Opened::Module(version));
+                }
+            }
+        }
+    }
+
+    fn show(&self, line: &[u8]) {
+        if !self.wishes.typed.connect.no_motd && self.wishes.typed.output.quiet == 0 {
+            self.screen.line(Channel::Out, line);
+        }
+    }
+
+    fn log_in(&self, client: &mut DaemonClient) -> Result<(), Refusal> {
+        let user = password::user(self.machine.user.as_deref(), self.environment);
+        let file = self.wishes.typed.connect.password_file.as_deref();
+        let secret = password::find(file, self.environment, self.who)?;
+        client.login(&user, &secret).map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &suisei_protocol::Error) -> Refusal {
+        Refusal::with_code(error.exit_code(), error.to_string())
+    }
+
+    fn send_arguments(&self, stream: &mut Stream, module: &[u8], version: Version) -> Result<(), Refusal> {
+        let paths: Vec<Vec<u8>> = self.paths.iter().map(|path| self.path(path, module)).collect();
+        let words = server_args::write(self.wishes, self.direction, &paths, Far::Daemon(version));
+        let block = argument_block(&words, version)
+            .map_err(|error| Refusal::with_code(error.exit_code(), error.to_string()))?;
+        send(stream, &block)
+    }
+
+    /// Makes a path argument that the daemon's splitting leaves alone.
+    fn path(&self, path: &[u8], module: &[u8]) -> Vec<u8> {
+        let mut out = if path == module { [module, b"/"].concat() } else { path.to_vec() };
+        if out.starts_with(b"-") {
+            out = [b"./", out.as_slice()].concat();
+        }
+        match self.wishes.protection {
+            Protection::Escape => {
+                let split_here = [b" ", module, b"/"].concat();
+                out.replace(&split_here, [b"[ ]", module, b"/"].concat())
+            }
+            _ => out,
+        }
+    }
+}
+
+fn module_of(path: &[u8]) -> &[u8] {
+    path.split(|&b| b == b'/').next().unwrap_or_default()
+}
+
+fn argument_block(words: &RemoteWords, version: Version) -> Result<Vec<u8>, suisei_protocol::Error> {
+    let mut bytes = Vec::new();
+    put_arguments(&ArgumentBlock::of_daemon(version), &words.line, &mut bytes)?;
+    if let Some(secluded) = &words.secluded {
+        put_arguments(&ArgumentBlock::secluded(), secluded, &mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+fn send(stream: &Stream, bytes: &[u8]) -> Result<(), Refusal> {
+    write_all(&stream.output, bytes).map_err(|error| Failure::Connection { call: "write", error }.into())
+}
+
+/// Reads what has arrived; 0 is the end.
+fn receive(stream: &mut Stream) -> Result<usize, Refusal> {
+    let mut buffer = [0; 4096];
+    loop {
+        match rustix::io::read(&stream.input, &mut buffer) {
+            Ok(read) => {
+                stream.early.extend_from_slice(&buffer[..read]);
+                return Ok(read);
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => {
+                return Err(Failure::Connection { call: "read", error: io::Error::from(error) }.into());
+            }
+        }
+    }
+}
+
+fn closed(consumed: usize) -> Refusal {
+    let text = if consumed == 0 {
+        "rsync: did not see server greeting"
+    } else {
+        "rsync: the daemon closed the connection"
+    };
+    Refusal::new(Code::Start, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_their_separators() {
+        let words = |list: &[&str]| list.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+        let plain = RemoteWords { line: words(&["--server", ".", "pub/"]), secluded: None };
+        assert_eq!(argument_block(&plain, Version::NEWEST).unwrap(), b"--server\0.\0pub/\0\0");
+        assert_eq!(argument_block(&plain, Version::OLDEST).unwrap(), b"--server\n.\npub/\n\n");
+        let secluded =
+            RemoteWords { line: words(&["--server", "-sr"]), secluded: Some(words(&["rsync", ".", "a b"])) };
+        assert_eq!(
+            argument_block(&secluded, Version::NEWEST).unwrap(),
+            b"--server\0-sr\0\0rsync\0.\0a b\0\0"
+        );
+    }
+
+    #[test]
+    fn the_module_is_the_first_part() {
+        assert_eq!(module_of(b"pub/a/b"), b"pub");
+        assert_eq!(module_of(b"pub"), b"pub");
+        assert_eq!(module_of(b""), b"");
+    }
+}

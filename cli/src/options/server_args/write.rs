@@ -3,7 +3,7 @@
 //! Wire: protocol/doc/02-session-start.md#211-the-option-words-in-exact-order
 
 use bstr::ByteSlice;
-use suisei_protocol::session::Direction;
+use suisei_protocol::session::{Direction, Version};
 
 use super::escape::{self, Tilde};
 use super::info;
@@ -19,11 +19,24 @@ pub struct RemoteWords {
     pub secluded: Option<Vec<Vec<u8>>>,
 }
 
+/// What stands between the two machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Far {
+    /// A remote shell, which expands and splits; the version is not agreed yet.
+    Shell,
+    /// A daemon, whose greeting agreed on a version; paths are ready to be sent.
+    Daemon(Version),
+}
+
 /// Writes the words of a server. `direction` is this client's; `paths` are the remote path
 /// arguments, without their host.
-pub fn write(wishes: &Wishes, direction: Direction, paths: &[Vec<u8>]) -> RemoteWords {
-    let mut writer =
-        Writer { wishes, push: direction == Direction::Sending, words: vec![b"--server".to_vec()] };
+pub fn write(wishes: &Wishes, direction: Direction, paths: &[Vec<u8>], far: Far) -> RemoteWords {
+    let version = match far {
+        Far::Shell => wishes.version,
+        Far::Daemon(version) => version,
+    };
+    let push = direction == Direction::Sending;
+    let mut writer = Writer { wishes, push, version, words: vec![b"--server".to_vec()] };
     if !writer.push {
         writer.word("--sender");
     }
@@ -53,10 +66,18 @@ pub fn write(wishes: &Wishes, direction: Direction, paths: &[Vec<u8>]) -> Remote
     writer.word(".");
     for path in paths {
         let tilde = tilde(wishes, direction, path);
-        writer.words.push(escape::path(path, wishes.protection, tilde));
+        writer.words.push(match far {
+            Far::Shell => escape::path(path, wishes.protection, tilde),
+            Far::Daemon(_) => path.clone(),
+        });
     }
     match line {
-        Some(line) => RemoteWords { line, secluded: Some(writer.words) },
+        Some(line) => {
+            // An empty word would end the list.
+            let words =
+                writer.words.into_iter().map(|word| if word.is_empty() { b".".to_vec() } else { word });
+            RemoteWords { line, secluded: Some(words.collect()) }
+        }
         None => RemoteWords { line: writer.words, secluded: None },
     }
 }
@@ -82,6 +103,7 @@ pub fn capabilities(wishes: &Wishes, direction: Direction) -> &'static str {
 struct Writer<'a> {
     wishes: &'a Wishes,
     push: bool,
+    version: Version,
     words: Vec<Vec<u8>>,
 }
 
@@ -160,7 +182,7 @@ impl Writer<'_> {
         add(t.change.sparse, "S");
         let negotiates = w.compress && w.compressor.is_none() && t.delta.compress;
         add(negotiates || w.compressor.as_deref() == Some("zlib"), "z");
-        if w.version.has_compat_flags() {
+        if self.version.has_compat_flags() {
             add(true, "e");
             add(true, capabilities(w, direction));
         }
@@ -319,7 +341,7 @@ impl Writer<'_> {
             }
         }
         self.files_from();
-        let old_push = self.push && !w.version.has_incremental_recursion();
+        let old_push = self.push && !self.version.has_incremental_recursion();
         self.word_if(w.relative && t.select.no_implied_dirs && !old_push, "--no-implied-dirs");
         self.word_if(self.push && t.change.write_devices, "--write-devices");
         match t.change.remove {
