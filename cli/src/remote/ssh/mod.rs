@@ -1,0 +1,166 @@
+//! The built-in ssh transport: for machines without an `ssh` program, or by `--rsh=builtin`.
+//!
+//! It checks `~/.ssh/known_hosts`, logs in by agent, default keys or a password asked on the
+//! terminal, and runs the remote command on a channel, which [`bridge`] joins to a pair of pipes.
+//! It reads no `~/.ssh/config`.
+//! Wire: protocol/doc/02-session-start.md#21-command-that-is-run
+
+mod bridge;
+mod trust;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use ssh2::Session;
+use suisei_engine::link::Stream;
+
+pub use bridge::Bridge;
+
+use super::socket;
+use super::spec::Machine;
+use super::terminal;
+use crate::exit::{Code, Refusal};
+use crate::options::environment::Environment;
+use crate::options::typed::Connect;
+use crate::output::Screen;
+
+const PORT: u16 = 22;
+
+/// Default key files, in the order they are tried.
+const KEYS: [&str; 3] = ["id_ed25519", "id_ecdsa", "id_rsa"];
+
+/// How often a password may be wrong.
+const PASSWORD_TRIES: usize = 3;
+
+/// What it takes to reach a machine.
+pub struct Caller<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// Address family and the remote program.
+    pub connect: &'a Connect,
+    /// For the user, the home directory.
+    pub environment: &'a Environment,
+    /// For complaints.
+    pub screen: &'a Screen,
+    /// This end's role in messages.
+    pub who: &'a str,
+}
+
+impl Caller<'_> {
+    /// Runs the server's words on the machine.
+    pub fn run(&self, server: &[Vec<u8>]) -> Result<(Bridge, Stream), Refusal> {
+        let session = self.session()?;
+        self.log_in(&session)?;
+        let program = self.connect.rsync_path.clone().unwrap_or_else(|| b"rsync".to_vec());
+        let words: Vec<Vec<u8>> = std::iter::once(program).chain(server.iter().cloned()).collect();
+        let command = String::from_utf8(words.join(&b' ')).map_err(|_| {
+            let text = "the built-in ssh transport sends arguments in UTF-8 only: use -s, or an ssh program";
+            Refusal::new(Code::Unsupported, text)
+        })?;
+        let failed = |error: ssh2::Error| self.failed("cannot run the remote command", &error);
+        let mut channel = session.channel_session().map_err(failed)?;
+        channel.exec(&command).map_err(failed)?;
+        bridge::start(session, channel)
+            .map_err(|error| Refusal::new(Code::Ipc, format!("rsync: [{}] ssh: {error}", self.who)))
+    }
+
+    fn failed(&self, what: &str, error: &ssh2::Error) -> Refusal {
+        let host = String::from_utf8_lossy(&self.machine.host);
+        Refusal::with_code(255, format!("ssh: {what} at {host}: {}", error.message()))
+    }
+
+    fn refused(&self, text: String) -> Refusal {
+        Refusal::with_code(255, text)
+    }
+
+    fn home(&self, name: &str) -> PathBuf {
+        let home = self.environment.non_empty("HOME").unwrap_or(b"/");
+        Path::new(OsStr::from_bytes(home)).join(".ssh").join(name)
+    }
+
+    /// Connects and checks the host's key. A host may hold keys of several kinds, of which we
+    /// know only one: so a mismatch is settled only when no kind matches.
+    fn session(&self) -> Result<Session, Refusal> {
+        let kinds = [None, Some("ssh-ed25519"), Some("ecdsa-sha2-nistp256"), Some("rsa-sha2-512,rsa-sha2-256,ssh-rsa")];
+        for kind in kinds {
+            let session = match self.greet(kind) {
+                Ok(session) => session,
+                Err(refusal) if kind.is_none() => return Err(refusal),
+                Err(_) => continue,
+            };
+            match trust::check(&session, &self.machine.host, PORT, &self.home("known_hosts")) {
+                trust::Verdict::Known => return Ok(session),
+                trust::Verdict::Unknown(key) => {
+                    self.ask_to_trust(&session, &key)?;
+                    return Ok(session);
+                }
+                trust::Verdict::Other => {}
+            }
+        }
+        let host = String::from_utf8_lossy(&self.machine.host);
+        Err(self.refused(format!("ssh: the host key of {host} is not the one in known_hosts: refused")))
+    }
+
+    fn greet(&self, key_kinds: Option<&str>) -> Result<Session, Refusal> {
+        let mut plain = Connect { family: self.connect.family, ..Connect::default() };
+        plain.timeout = 0;
+        let socket = socket::connect(&self.machine.host, u32::from(PORT), &plain, self.who, self.screen)
+            .map_err(|refusal| Refusal { code: 255, ..refusal })?;
+        let mut session = Session::new().map_err(|error| self.failed("cannot start", &error))?;
+        if let Some(kinds) = key_kinds {
+            session.method_pref(ssh2::MethodType::HostKey, kinds).map_err(|error| self.failed("cannot start", &error))?;
+        }
+        session.set_tcp_stream(socket);
+        session.handshake().map_err(|error| self.failed("cannot agree", &error))?;
+        Ok(session)
+    }
+
+    fn ask_to_trust(&self, session: &Session, key: &trust::HostKey) -> Result<(), Refusal> {
+        let host = String::from_utf8_lossy(&self.machine.host);
+        let question = format!(
+            "The authenticity of host '{host}' can't be established.\n{} key fingerprint is {}.\n\
+             Are you sure you want to continue connecting (yes/no)? ",
+            key.kind, key.fingerprint
+        );
+        match terminal::confirm(&question) {
+            Ok(Some(true)) => {
+                let path = self.home("known_hosts");
+                trust::remember(session, &self.machine.host, key, &path)
+                    .map_err(|error| self.refused(format!("ssh: cannot add to {}: {error}", path.display())))
+            }
+            Ok(Some(false)) => Err(self.refused("ssh: host key verification failed".to_owned())),
+            Ok(None) | Err(_) => Err(self.refused(format!(
+                "ssh: the host key of {host} ({}) is unknown, and there is no terminal to ask: refused",
+                key.fingerprint
+            ))),
+        }
+    }
+
+    fn log_in(&self, session: &Session) -> Result<(), Refusal> {
+        let user = match &self.machine.user {
+            Some(user) => String::from_utf8_lossy(user).into_owned(),
+            None => {
+                let name = self.environment.non_empty("USER").or_else(|| self.environment.non_empty("LOGNAME"));
+                String::from_utf8_lossy(name.unwrap_or(b"root")).into_owned()
+            }
+        };
+        if session.userauth_agent(&user).is_ok() && session.authenticated() {
+            return Ok(());
+        }
+        for path in KEYS.iter().map(|name| self.home(name)).filter(|path| path.exists()) {
+            if session.userauth_pubkey_file(&user, None, &path, None).is_ok() && session.authenticated() {
+                return Ok(());
+            }
+        }
+        let host = String::from_utf8_lossy(&self.machine.host).into_owned();
+        for _ in 0..PASSWORD_TRIES {
+            let Ok(Some(password)) = terminal::password(&format!("{user}@{host}'s password: ")) else { break };
+            let password = String::from_utf8_lossy(&password).into_owned();
+            if session.userauth_password(&user, &password).is_ok() && session.authenticated() {
+                return Ok(());
+            }
+        }
+        Err(self.refused(format!("ssh: {user}@{host}: permission denied")))
+    }
+}
