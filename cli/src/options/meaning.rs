@@ -9,8 +9,12 @@ use std::time::Duration;
 use suisei_engine::options::{
     self as engine, DeleteWhen, ItemDetail, Limits, Partial, Report, SourceLinks, TransferOptions,
 };
+use suisei_engine::run::{allows_incremental, layout};
+use suisei_protocol::error::Misuse;
 use suisei_protocol::filter::Rule;
-use suisei_protocol::session::{Direction, Version};
+use suisei_protocol::session::{
+    Capabilities, CompressWish, Direction, Offer, Side, SumChoice, SumName, Version,
+};
 
 use super::environment::Environment;
 use super::typed::{Append, During, Recursive, Remove, Stderr, Typed};
@@ -119,7 +123,7 @@ pub fn resolve(typed: Typed, environment: &Environment) -> Result<Wishes, Refusa
     let partial =
         !inplace && partial_dir.is_none() && (typed.change.partial || typed.change.partial_dir.is_some());
     let (compress, compressor) = compression(&typed)?;
-    let whole_file = checksum_names(&typed)?.map_or(typed.delta.whole_file, |_| Some(true));
+    let whole_file = if has_no_checksum(&typed)? { Some(true) } else { typed.delta.whole_file };
     let protection = protection(&typed, environment)?;
     let (info, debug) = levels(&typed);
     let format = match &typed.output.out_format {
@@ -284,19 +288,11 @@ fn compression(typed: &Typed) -> Result<(bool, Option<String>), Refusal> {
     }
 }
 
-/// Checks the names of `--checksum-choice`; something is returned if files must go whole.
-fn checksum_names(typed: &Typed) -> Result<Option<()>, Refusal> {
-    let Some(choice) = &typed.delta.checksum_choice else { return Ok(None) };
-    let mut names = choice.splitn(2, |&b| b == b',');
-    let first = names.next().unwrap_or_default();
-    for name in [first].into_iter().chain(names) {
-        let known: [&[u8]; 9] =
-            [b"auto", b"xxh128", b"xxh3", b"xxh64", b"xxhash", b"md5", b"md4", b"sha1", b"none"];
-        if !known.iter().any(|known| name.eq_ignore_ascii_case(known)) {
-            return Err(Refusal::new(Code::Unsupported, [b"unknown checksum name: ", name].concat()));
-        }
-    }
-    Ok(first.eq_ignore_ascii_case(b"none").then_some(()))
+/// Whether the chosen checksum is none at all: files must go whole then. Refuses unknown names.
+fn has_no_checksum(typed: &Typed) -> Result<bool, Refusal> {
+    let Some(names) = &typed.delta.checksum_choice else { return Ok(false) };
+    let choice = SumChoice::parse(&String::from_utf8_lossy(names)).map_err(misuse)?;
+    Ok(choice.is_some_and(|choice| choice.transfer == Some(SumName::None)))
 }
 
 fn protection(typed: &Typed, environment: &Environment) -> Result<Protection, Refusal> {
@@ -514,13 +510,51 @@ impl Wishes {
         }
     }
 
-    /// Whether the client's capability letters hold `i`.
-    pub fn offers_incremental(&self, direction: Direction) -> bool {
-        let (s, c) = (&self.typed.select, &self.typed.change);
-        let receiver_forbids = c.delete_before || c.delete_after || c.delay_updates || s.prune_empty_dirs;
-        self.recursive
-            && !s.no_incremental
-            && !s.qsort
-            && !(direction == Direction::Receiving && receiver_forbids)
+    /// Returns what a client offers, in its direction.
+    pub fn capabilities(&self, direction: Direction) -> Capabilities {
+        let options = self.transfer(Vec::new(), self.version, false);
+        Capabilities::ours(allows_incremental(&options, direction))
     }
+
+    /// Returns what this end brings to the handshake.
+    pub fn offer(
+        &self,
+        side: Side,
+        direction: Direction,
+        environment: &Environment,
+    ) -> Result<Offer, Refusal> {
+        let text = |name| environment.value(name).map(|list| String::from_utf8_lossy(list).into_owned());
+        let options = self.transfer(Vec::new(), self.version, false);
+        Ok(Offer {
+            side,
+            direction,
+            version: self.version,
+            agreed: None,
+            capabilities: self.capabilities(direction),
+            recursion: allows_incremental(&options, direction),
+            sums: self.sums()?,
+            compress: match &self.compressor {
+                _ if !self.compress => CompressWish::Off,
+                None => CompressWish::Negotiate,
+                Some(name) => CompressWish::parse(name).map_err(misuse)?,
+            },
+            compress_level: self.typed.delta.compress_level,
+            seed: self.typed.delta.checksum_seed,
+            checksum_list: text("RSYNC_CHECKSUM_LIST"),
+            compress_list: text("RSYNC_COMPRESS_LIST"),
+            layout: layout(&options),
+        })
+    }
+
+    /// Returns the checksums that were chosen by name.
+    pub fn sums(&self) -> Result<Option<SumChoice>, Refusal> {
+        match &self.typed.delta.checksum_choice {
+            Some(names) => SumChoice::parse(&String::from_utf8_lossy(names)).map_err(misuse),
+            None => Ok(None),
+        }
+    }
+}
+
+fn misuse(error: Misuse) -> Refusal {
+    Refusal::with_code(error.exit_code(), error.to_string())
 }

@@ -21,4 +21,4 @@ mod words;
 pub use printer::{Printer, Settings};
 pub use screen::{Channel, Screen};
 pub use server::{Forwarder, ServerSettings};
-pub use words::{failure, final_line, reason, role};
+pub use words::{cause, failure, final_line, is_explained, reason, role};

@@ -2,10 +2,10 @@
 //!
 //! Wire: protocol/doc/22-output.md#4-order-of-output-in-a-run
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use suisei_engine::observe::{Event, ItemReport, Moment, Observer};
+use suisei_engine::observe::{Event, ItemReport, Moment, Observer, Who};
 use suisei_protocol::flist::FileKind;
 use suisei_protocol::mux::TextKind;
 use suisei_protocol::session::Direction;
@@ -48,6 +48,7 @@ pub struct Printer {
     plain_format: Format,
     screen: Arc<Screen>,
     meter: Option<Mutex<Meter>>,
+    failed: Mutex<Option<Who>>,
 }
 
 impl Printer {
@@ -67,7 +68,14 @@ impl Printer {
             plain_format: Format::parse(b"%n%L"),
             screen,
             meter: scope.map(|scope| Mutex::new(Meter::new(scope, human))),
+            failed: Mutex::default(),
         }
+    }
+
+    /// Returns the role that ended the run, if one did. Its cause is printed; the final line is
+    /// the caller's, who knows the exit code of the far end too.
+    pub fn failed(&self) -> Option<Who> {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn info(&self, line: &[u8]) {
@@ -196,7 +204,10 @@ impl Observer for Printer {
                 }
             }
             Event::Problem(problem) => self.error(&words::problem(&problem)),
-            Event::Failed { who, failure } => self.screen.lines(Channel::Err, &words::failure(who, failure)),
+            Event::Failed { who, failure } => {
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(who);
+                self.screen.lines(Channel::Err, &words::cause(who, failure));
+            }
             Event::DeletionSkipped => self.info(words::deletion_skipped()),
             Event::DeleteLimit { skipped } => self.error(&words::delete_limit(skipped)),
             Event::PeerText(kind, text) => self.peer_text(kind, text),

@@ -139,6 +139,21 @@ pub fn destination_created(path: &[u8], levels: u32) -> Vec<u8> {
 /// Returns the lines that say why this end ends the run: the cause, then the final line. The
 /// peer has explained its own exit already.
 pub fn failure(who: Who, failure: &Failure) -> Vec<u8> {
+    if is_explained(failure) {
+        return Vec::new();
+    }
+    let mut lines = cause(who, failure);
+    lines.extend(final_line(failure.exit_code(), role(who)).into_bytes());
+    lines
+}
+
+/// Whether somebody else says why the run ends.
+pub fn is_explained(failure: &Failure) -> bool {
+    matches!(failure, Failure::PeerExit(_) | Failure::Sibling)
+}
+
+/// Returns the line that says why this end ends the run, its newline included.
+pub fn cause(who: Who, failure: &Failure) -> Vec<u8> {
     let name = role(who);
     let cause = match failure {
         Failure::PeerExit(_) | Failure::Sibling => return Vec::new(),
@@ -157,9 +172,7 @@ pub fn failure(who: Who, failure: &Failure) -> Vec<u8> {
             format!("{text}\n")
         }
     };
-    let mut lines = cause.into_bytes();
-    lines.extend(final_line(failure.exit_code(), name).into_bytes());
-    lines
+    cause.into_bytes()
 }
 
 /// Returns the final line of a run that did not end well, its newline included: scripts match on

@@ -1,6 +1,7 @@
 //! Ways to the other machine: what an operand names, and the transports that lead there.
 
 pub mod daemon;
+pub mod link;
 pub mod password;
 pub mod proxy;
 pub mod rsh;

@@ -304,6 +304,13 @@ pub(super) fn sum_kinds(
     }
 }
 
+/// Returns the algorithms of a run on one machine, for files and for `-c`: the user's choice, or
+/// what two ends of ours agree on.
+pub fn local_sums(choice: Option<SumChoice>, version: Version) -> (SumKind, SumKind) {
+    let best = version.has_compat_flags().then(|| SumName::CANONICAL[0]);
+    sum_kinds(version, Compat::all(), choice, best)
+}
+
 /// Refuses an implied checksum or compressor that the environment's list does not allow.
 pub(super) fn check_implied<T: Named>(
     list: &NameList<T>,

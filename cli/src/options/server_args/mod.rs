@@ -8,4 +8,4 @@ mod read;
 mod write;
 
 pub use read::{read, ServerWords};
-pub use write::{capabilities, write, Far, RemoteWords};
+pub use write::{write, Far, RemoteWords};

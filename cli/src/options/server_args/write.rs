@@ -91,15 +91,6 @@ fn tilde(wishes: &Wishes, direction: Direction, path: &[u8]) -> Tilde {
     }
 }
 
-/// Returns the capability letters behind `-e`.
-pub fn capabilities(wishes: &Wishes, direction: Direction) -> &'static str {
-    if wishes.offers_incremental(direction) {
-        ".iLsfxCIvu"
-    } else {
-        ".LsfxCIvu"
-    }
-}
-
 struct Writer<'a> {
     wishes: &'a Wishes,
     push: bool,
@@ -184,7 +175,7 @@ impl Writer<'_> {
         add(negotiates || w.compressor.as_deref() == Some("zlib"), "z");
         if self.version.has_compat_flags() {
             add(true, "e");
-            add(true, capabilities(w, direction));
+            add(true, &w.capabilities(direction).to_text());
         }
         letters
     }

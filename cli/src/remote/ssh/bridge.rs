@@ -113,7 +113,9 @@ impl Pump {
     }
 
     fn fill_outbound(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
-        let Some(pipe) = self.from_engine.as_ref().filter(|_| self.outbound.has_room()) else { return Ok(false) };
+        let Some(pipe) = self.from_engine.as_ref().filter(|_| self.outbound.has_room()) else {
+            return Ok(false);
+        };
         match rustix::io::read(pipe, buffer) {
             Ok(0) => {
                 self.from_engine = None;

@@ -82,7 +82,12 @@ impl Caller<'_> {
     /// Connects and checks the host's key. A host may hold keys of several kinds, of which we
     /// know only one: so a mismatch is settled only when no kind matches.
     fn session(&self) -> Result<Session, Refusal> {
-        let kinds = [None, Some("ssh-ed25519"), Some("ecdsa-sha2-nistp256"), Some("rsa-sha2-512,rsa-sha2-256,ssh-rsa")];
+        let kinds = [
+            None,
+            Some("ssh-ed25519"),
+            Some("ecdsa-sha2-nistp256"),
+            Some("rsa-sha2-512,rsa-sha2-256,ssh-rsa"),
+        ];
         for kind in kinds {
             let session = match self.greet(kind) {
                 Ok(session) => session,
@@ -109,7 +114,9 @@ impl Caller<'_> {
             .map_err(|refusal| Refusal { code: 255, ..refusal })?;
         let mut session = Session::new().map_err(|error| self.failed("cannot start", &error))?;
         if let Some(kinds) = key_kinds {
-            session.method_pref(ssh2::MethodType::HostKey, kinds).map_err(|error| self.failed("cannot start", &error))?;
+            session
+                .method_pref(ssh2::MethodType::HostKey, kinds)
+                .map_err(|error| self.failed("cannot start", &error))?;
         }
         session.set_tcp_stream(socket);
         session.handshake().map_err(|error| self.failed("cannot agree", &error))?;
@@ -141,7 +148,8 @@ impl Caller<'_> {
         let user = match &self.machine.user {
             Some(user) => String::from_utf8_lossy(user).into_owned(),
             None => {
-                let name = self.environment.non_empty("USER").or_else(|| self.environment.non_empty("LOGNAME"));
+                let name =
+                    self.environment.non_empty("USER").or_else(|| self.environment.non_empty("LOGNAME"));
                 String::from_utf8_lossy(name.unwrap_or(b"root")).into_owned()
             }
         };
@@ -155,7 +163,9 @@ impl Caller<'_> {
         }
         let host = String::from_utf8_lossy(&self.machine.host).into_owned();
         for _ in 0..PASSWORD_TRIES {
-            let Ok(Some(password)) = terminal::password(&format!("{user}@{host}'s password: ")) else { break };
+            let Ok(Some(password)) = terminal::password(&format!("{user}@{host}'s password: ")) else {
+                break;
+            };
             let password = String::from_utf8_lossy(&password).into_owned();
             if session.userauth_password(&user, &password).is_ok() && session.authenticated() {
                 return Ok(());

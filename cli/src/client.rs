@@ -1,0 +1,373 @@
+//! A client: one run from plan to exit code.
+//!
+//! Wire: protocol/doc/22-output.md#4-order-of-output-in-a-run
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::time::Instant;
+
+use suisei_engine::context::Reporter;
+use suisei_engine::ids::IdMap;
+use suisei_engine::link::{handshake, NoticePort};
+use suisei_engine::run::{self, Begun, ForwardedNames, LocalChoice, Requested, Start, Target};
+use suisei_engine::source::{Names, Separator, Source};
+use suisei_engine::{Context, Failure, TransferOptions};
+use suisei_protocol::filter::Rule;
+use suisei_protocol::session::{local_sums, Direction, Session, Side, Version};
+
+use crate::exit::Refusal;
+use crate::filters;
+use crate::options::environment::Environment;
+use crate::options::meaning::{FilesFrom, Wishes};
+use crate::output::format::{Format, Scene};
+use crate::output::human::Human;
+use crate::output::info::Info;
+use crate::output::itemize::{Style, Way};
+use crate::output::listing::Columns;
+use crate::output::{cause, final_line, is_explained, role, summary, Channel, Printer, Screen, Settings};
+use crate::plan::Plan;
+use crate::remote::link::{Dialer, Link, Peer};
+use crate::remote::spec::{Machine, Route};
+
+/// One run of a client.
+pub struct Client<'a> {
+    /// What to do.
+    pub plan: &'a Plan,
+    /// Variables.
+    pub environment: &'a Environment,
+    /// Both output streams.
+    pub screen: Arc<Screen>,
+    /// Set by a signal.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+/// How a run ended.
+struct End {
+    code: u8,
+    who: &'static str,
+    /// Whether the final line was printed by somebody else.
+    explained: bool,
+}
+
+impl Client<'_> {
+    /// Runs to the end and returns the exit code. Everything is said when it returns.
+    pub fn run(&self) -> u8 {
+        let started = Instant::now();
+        let who = self.who();
+        let end = match &self.plan.route {
+            Route::Local { sources, destination } => self.local(sources, destination.as_deref(), started),
+            Route::Push { sources, machine, path } => self.push(sources, machine, path, started),
+            Route::Pull { machine, paths, destination } => {
+                self.pull(machine, paths, destination.as_deref(), started)
+            }
+        };
+        let end = end.unwrap_or_else(|refusal| {
+            if !refusal.text.is_empty() {
+                self.screen.line(Channel::Err, &refusal.text);
+            }
+            End { code: refusal.code, who, explained: refusal.explained }
+        });
+        self.screen.finish();
+        if end.code != 0 && !end.explained {
+            self.screen.lines(Channel::Err, final_line(end.code, end.who).as_bytes());
+        }
+        end.code
+    }
+
+    fn who(&self) -> &'static str {
+        match &self.plan.route {
+            Route::Pull { .. } => "Receiver",
+            _ => "sender",
+        }
+    }
+
+    fn wishes(&self) -> &Wishes {
+        &self.plan.wishes
+    }
+
+    fn local(
+        &self,
+        sources: &[Vec<u8>],
+        destination: Option<&[u8]>,
+        started: Instant,
+    ) -> Result<End, Refusal> {
+        let wishes = self.wishes();
+        let rules = self.rules(wishes.version)?;
+        let source = match self.open_names()? {
+            Some(content) => self.with_names(sources, content)?,
+            None => Source::new(sources.to_vec()),
+        };
+        let options = wishes.transfer(rules, wishes.version, true);
+        let (transfer_sum, list_sum) = local_sums(wishes.sums()?, wishes.version);
+        let seed = wishes.typed.delta.checksum_seed;
+        let choice = LocalChoice { version: wishes.version, transfer_sum, list_sum, seed };
+        let session = run::local_session(&options, choice);
+        let printer = self.printer(&session, &options, Way::In, "send");
+        let ids = IdMap::new(options.preserve.numeric_ids, rustix::process::geteuid().is_root());
+        let observer = printer.clone();
+        let context = Arc::new(Context::new(
+            session,
+            options,
+            observer,
+            Reporter::Receiver,
+            ids,
+            self.interrupted.clone(),
+        ));
+        let result = run::local(context.clone(), source, destination.unwrap_or(b"."));
+        Ok(self.finish(&context, result, &printer, 0, started))
+    }
+
+    fn push(
+        &self,
+        sources: &[Vec<u8>],
+        machine: &Machine,
+        path: &[u8],
+        started: Instant,
+    ) -> Result<End, Refusal> {
+        let names = self.open_names()?;
+        let link = self.dial(machine, std::slice::from_ref(&path.to_vec()), Direction::Sending)?;
+        let Some(link) = link else { return Ok(End { code: 0, who: "sender", explained: true }) };
+        self.converse(link, Direction::Sending, started, |begun| {
+            let source = match (begun.names, names) {
+                (Some(names), _) => Source::with_names(sources[0].clone(), names),
+                (None, Some(content)) => Source::with_names(sources[0].clone(), self.local_names(content)),
+                (None, None) => Source::new(sources.to_vec()),
+            };
+            run::sending(begun.context, begun.connection, source)
+        })
+    }
+
+    fn pull(
+        &self,
+        machine: &Machine,
+        paths: &[Vec<u8>],
+        destination: Option<&[u8]>,
+        started: Instant,
+    ) -> Result<End, Refusal> {
+        let names = self.read_names()?;
+        let link = self.dial(machine, paths, Direction::Receiving)?;
+        let Some(link) = link else { return Ok(End { code: 0, who: "Receiver", explained: true }) };
+        self.converse(link, Direction::Receiving, started, |begun| {
+            let nul_separated = self.wishes().typed.select.from0;
+            let requested = self.requested(paths, names.as_deref());
+            let forward =
+                names.map(|bytes| ForwardedNames { file: Box::new(io::Cursor::new(bytes)), nul_separated });
+            let path = destination.unwrap_or(b".").to_vec();
+            run::receiving(begun.context, begun.connection, Target { path, forward, requested })
+        })
+    }
+
+    fn dial(
+        &self,
+        machine: &Machine,
+        paths: &[Vec<u8>],
+        direction: Direction,
+    ) -> Result<Option<Link>, Refusal> {
+        let dialer = Dialer {
+            machine,
+            paths,
+            direction,
+            wishes: self.wishes(),
+            environment: self.environment,
+            screen: &self.screen,
+            who: self.who(),
+        };
+        dialer.dial()
+    }
+
+    /// Goes through handshake and transfer; `transfer` runs the roles.
+    fn converse(
+        &self,
+        link: Link,
+        direction: Direction,
+        started: Instant,
+        transfer: impl FnOnce(Begun) -> Result<(), Failure>,
+    ) -> Result<End, Refusal> {
+        let wishes = self.wishes();
+        let Link { peer, stream, agreed } = link;
+        let mut offer = wishes.offer(Side::Client, direction, self.environment)?;
+        offer.agreed = agreed;
+        let timeout = wishes.transfer(Vec::new(), wishes.version, false).limits.timeout;
+        let (session, stream) = match handshake(stream, offer, timeout, &self.interrupted) {
+            Ok(agreed) => agreed,
+            Err(failure) => return Ok(self.end_early(&failure, direction, peer)),
+        };
+        let options = wishes.transfer(self.rules(session.version)?, session.version, false);
+        let (way, operation) = match direction {
+            Direction::Sending => (Way::Out, "send"),
+            Direction::Receiving => (Way::In, "recv"),
+        };
+        let printer = self.printer(&session, &options, way, operation);
+        let there = matches!(wishes.files_from, Some(FilesFrom::There { .. }));
+        let start = Start {
+            ids: IdMap::new(options.preserve.numeric_ids, rustix::process::geteuid().is_root()),
+            reporter: if direction == Direction::Sending { Reporter::Sender } else { Reporter::Receiver },
+            session,
+            options,
+            observer: printer.clone(),
+            notices: NoticePort::new(),
+            interrupted: self.interrupted.clone(),
+            stream,
+            names_arrive: there && direction == Direction::Sending,
+        };
+        let begun = match run::begin(start) {
+            Ok(begun) => begun,
+            Err(failure) => return Ok(self.end_early(&failure, direction, peer)),
+        };
+        let context = begun.context.clone();
+        let result = transfer(begun);
+        Ok(self.finish(&context, result, &printer, peer.wait(), started))
+    }
+
+    /// Ends a run whose roles never started. The stream is closed already.
+    fn end_early(&self, failure: &Failure, direction: Direction, peer: Peer) -> End {
+        use suisei_engine::observe::Who;
+        let who = if direction == Direction::Sending { Who::Sender } else { Who::ReceivingSide };
+        self.screen.lines(Channel::Err, &cause(who, failure));
+        let code = failure.exit_code().max(peer.wait());
+        End { code, who: role(who), explained: is_explained(failure) }
+    }
+
+    fn finish(
+        &self,
+        context: &Context,
+        result: Result<(), Failure>,
+        printer: &Printer,
+        far: u8,
+        started: Instant,
+    ) -> End {
+        let quiet = if matches!(self.plan.route, Route::Pull { .. }) { "generator" } else { "sender" };
+        let who = printer.failed().map_or(quiet, role);
+        match result {
+            Ok(()) => {
+                self.summarise(context, started);
+                End { code: context.exit_code().max(far), who, explained: false }
+            }
+            Err(failure) => {
+                let code = failure.exit_code().max(far);
+                End { code, who, explained: is_explained(&failure) && code == failure.exit_code() }
+            }
+        }
+    }
+
+    fn summarise(&self, context: &Context, started: Instant) {
+        let wishes = self.wishes();
+        let level = wishes.info.of(Info::Stats);
+        if wishes.typed.output.quiet > 0 || level == 0 {
+            return;
+        }
+        let human = self.human();
+        let mut text = String::new();
+        if level >= 2 {
+            text = summary::block(&context.stats, context.session.version, human);
+        }
+        text += &summary::totals(&context.stats, started.elapsed().as_secs(), context.options.dry_run, human);
+        self.screen.finish();
+        self.screen.lines(Channel::Out, text.as_bytes());
+    }
+
+    fn human(&self) -> Human {
+        let output = &self.wishes().typed.output;
+        if output.no_human {
+            Human::Plain
+        } else {
+            Human::after(output.human)
+        }
+    }
+
+    fn printer(
+        &self,
+        session: &Session,
+        options: &TransferOptions,
+        way: Way,
+        operation: &'static str,
+    ) -> Arc<Printer> {
+        let wishes = self.wishes();
+        let output = &wishes.typed.output;
+        let itemize = if wishes.info.of(Info::Name) >= 2 { output.itemize.max(2) } else { output.itemize };
+        let settings = Settings {
+            info: wishes.info.clone(),
+            debug: wishes.debug.clone(),
+            quiet: output.quiet > 0,
+            format: wishes.format.as_deref().map(Format::parse),
+            itemize: itemize.min(2) as u8,
+            human: self.human(),
+            columns: Columns {
+                human: self.human(),
+                atimes: options.preserve.atimes,
+                links: options.preserve.links,
+            },
+            with_dirs: wishes.recursive || wishes.dirs,
+        };
+        let keeps_link_times = options.preserve.times && !options.preserve.omit_link_times;
+        let style = Style {
+            way,
+            has_flags: session.version.has_item_flags(),
+            keeps_times: options.preserve.times,
+            keeps_link_times,
+        };
+        let scene =
+            Scene { style, operation, transfer_sum: session.transfer_sum, list_sum: session.list_sum };
+        Arc::new(Printer::new(settings, session.direction, scene, self.screen.clone()))
+    }
+
+    fn rules(&self, version: Version) -> Result<Vec<Rule>, Refusal> {
+        filters::rules(self.wishes(), version, self.environment)
+    }
+
+    /// Opens a list of names on this machine.
+    fn open_names(&self) -> Result<Option<Box<dyn BufRead + Send>>, Refusal> {
+        let Some(FilesFrom::Here(path)) = &self.wishes().files_from else { return Ok(None) };
+        if path == b"-" {
+            return Ok(Some(Box::new(BufReader::new(io::stdin()))));
+        }
+        let file = File::open(Path::new(std::ffi::OsStr::from_bytes(path))).map_err(|error| {
+            let text = error.to_string();
+            let why = text.split(" (os error").next().unwrap_or_default();
+            Refusal::usage(
+                [b"rsync: failed to open files-from file ", path.as_slice(), b": ", why.as_bytes()].concat(),
+            )
+        })?;
+        Ok(Some(Box::new(BufReader::new(file))))
+    }
+
+    fn local_names(&self, content: Box<dyn BufRead + Send>) -> Names {
+        let separator = if self.wishes().typed.select.from0 { Separator::Nul } else { Separator::Line };
+        Names::Local { content, separator }
+    }
+
+    fn with_names(&self, sources: &[Vec<u8>], content: Box<dyn BufRead + Send>) -> Result<Source, Refusal> {
+        match sources {
+            [directory] => Ok(Source::with_names(directory.clone(), self.local_names(content))),
+            _ => Err(Refusal::usage("")),
+        }
+    }
+
+    /// Reads a local list of names as a whole: it is forwarded, and what comes back is checked
+    /// against it.
+    fn read_names(&self) -> Result<Option<Vec<u8>>, Refusal> {
+        let Some(mut content) = self.open_names()? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        content
+            .read_to_end(&mut bytes)
+            .map_err(|error| Refusal::usage(format!("rsync: files-from: {error}")))?;
+        Ok(Some(bytes))
+    }
+
+    fn requested(&self, paths: &[Vec<u8>], names: Option<&[u8]>) -> Option<Requested> {
+        let wishes = self.wishes();
+        let by_far_list = matches!(wishes.files_from, Some(FilesFrom::There { .. }));
+        if wishes.typed.connect.trust_sender || by_far_list {
+            return None;
+        }
+        let nul = wishes.typed.select.from0;
+        let is_end = |b: &u8| *b == 0 || (!nul && matches!(b, b'\n' | b'\r'));
+        let split =
+            |bytes: &[u8]| bytes.split(is_end).filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect();
+        Some(Requested { arguments: paths.to_vec(), names: names.map(split) })
+    }
+}

@@ -1,0 +1,207 @@
+//! One way to the far end, whatever the transport: a stream, and a code when it is over.
+//!
+//! Wire: protocol/doc/02-session-start.md#21-command-that-is-run
+
+use suisei_engine::link::Stream;
+use suisei_protocol::session::{put_arguments, ArgumentBlock, Direction, Version};
+
+use super::daemon::{Opened, Request};
+use super::proxy::{self, write_all};
+use super::rsh::{self, Shell};
+use super::socket;
+use super::spec::{Kind, Machine};
+use crate::exit::{Code, Refusal};
+use crate::options::environment::Environment;
+use crate::options::meaning::Wishes;
+use crate::options::server_args::{self, Far};
+use crate::output::info::Debug;
+use crate::output::{Channel, Screen};
+use crate::plan::is_by_shell;
+
+/// Names the built-in transport in `--rsh`.
+const BUILTIN: &[u8] = b"builtin";
+
+/// What runs at the far end, as far as we have to wait for it.
+pub enum Peer {
+    /// The user's remote shell.
+    Shell(Shell),
+    /// The built-in transport.
+    #[cfg(feature = "ssh2")]
+    Builtin(super::ssh::Bridge),
+    /// A daemon on a socket: it ends by itself.
+    Daemon,
+}
+
+impl Peer {
+    /// Waits for the far end and returns its exit code. The stream must be closed.
+    pub fn wait(self) -> u8 {
+        match self {
+            Peer::Shell(shell) => shell.wait(),
+            #[cfg(feature = "ssh2")]
+            Peer::Builtin(bridge) => bridge.wait(),
+            Peer::Daemon => 0,
+        }
+    }
+}
+
+/// A connection whose handshake comes next.
+pub struct Link {
+    /// What runs at the far end.
+    pub peer: Peer,
+    /// Bytes to and from it.
+    pub stream: Stream,
+    /// The version, if a daemon's greeting agreed on one.
+    pub agreed: Option<Version>,
+}
+
+/// What a client needs to reach the far end.
+pub struct Dialer<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// Path arguments there.
+    pub paths: &'a [Vec<u8>],
+    /// This client's direction.
+    pub direction: Direction,
+    /// What the command line means.
+    pub wishes: &'a Wishes,
+    /// Variables.
+    pub environment: &'a Environment,
+    /// Where complaints and a daemon's lines go.
+    pub screen: &'a Screen,
+    /// This end's role in messages.
+    pub who: &'a str,
+}
+
+impl Dialer<'_> {
+    /// Reaches the far end; nothing if a daemon's list of modules was all that was wanted.
+    pub fn dial(&self) -> Result<Option<Link>, Refusal> {
+        match self.machine.kind {
+            Kind::Shell => self.dial_shell().map(Some),
+            Kind::Daemon => self.dial_daemon(),
+        }
+    }
+
+    fn dial_shell(&self) -> Result<Link, Refusal> {
+        let words = server_args::write(self.wishes, self.direction, self.paths, Far::Shell);
+        let (peer, stream) = self.run(&words.line, None)?;
+        if let Some(secluded) = &words.secluded {
+            let mut block = Vec::new();
+            put_arguments(&ArgumentBlock::secluded(), secluded, &mut block)
+                .map_err(|error| Refusal::with_code(error.exit_code(), error.to_string()))?;
+            // A far end that is gone already is found out by reading from it.
+            let _ = write_all(&stream.output, &block);
+        }
+        Ok(Link { peer, stream, agreed: None })
+    }
+
+    /// Runs words on the machine.
+    fn run(&self, server: &[Vec<u8>], port: Option<u32>) -> Result<(Peer, Stream), Refusal> {
+        let command = rsh::command(&self.wishes.typed.connect, self.environment);
+        if command == BUILTIN || (!self.names_a_shell() && !is_installed(&command, self.environment)) {
+            return self.run_builtin(server);
+        }
+        let words = rsh::words(&command, &self.wishes.typed.connect, self.machine, server)?;
+        self.show_command(&words);
+        let (shell, stream) = rsh::spawn(&words, self.who, port)?;
+        Ok((Peer::Shell(shell), stream))
+    }
+
+    fn names_a_shell(&self) -> bool {
+        self.wishes.typed.connect.rsh.is_some() || self.environment.value("RSYNC_RSH").is_some()
+    }
+
+    #[cfg(feature = "ssh2")]
+    fn run_builtin(&self, server: &[Vec<u8>]) -> Result<(Peer, Stream), Refusal> {
+        let caller = super::ssh::Caller {
+            machine: self.machine,
+            connect: &self.wishes.typed.connect,
+            environment: self.environment,
+            screen: self.screen,
+            who: self.who,
+        };
+        let (bridge, stream) = caller.run(server)?;
+        Ok((Peer::Builtin(bridge), stream))
+    }
+
+    #[cfg(not(feature = "ssh2"))]
+    fn run_builtin(&self, _server: &[Vec<u8>]) -> Result<(Peer, Stream), Refusal> {
+        let text = "rsync: no ssh program is installed, and this build has no ssh of its own";
+        Err(Refusal::new(Code::Ipc, text))
+    }
+
+    /// `opening connection using: ...` (debug CMD).
+    fn show_command(&self, words: &[Vec<u8>]) {
+        if self.wishes.debug.of(Debug::Cmd) == 0 || self.wishes.typed.output.quiet > 0 {
+            return;
+        }
+        let mut line = b"opening connection using:".to_vec();
+        for word in words {
+            let plain = |b: &u8| b.is_ascii_alphanumeric() || b",.-_=+@/:%~[]".contains(b);
+            let quote = if word.is_empty() || !word.iter().all(plain) { "\"" } else { "" };
+            line.extend_from_slice(&[b" ", quote.as_bytes(), word, quote.as_bytes()].concat());
+        }
+        line.extend_from_slice(format!("  ({} args)", words.len()).as_bytes());
+        self.screen.line(Channel::Out, &line);
+    }
+
+    fn dial_daemon(&self) -> Result<Option<Link>, Refusal> {
+        let (peer, mut stream) = self.reach_daemon()?;
+        let request = Request {
+            machine: self.machine,
+            paths: self.paths,
+            direction: self.direction,
+            wishes: self.wishes,
+            environment: self.environment,
+            screen: self.screen,
+            who: self.who,
+        };
+        match request.open(&mut stream) {
+            Ok(Opened::Module(version)) => Ok(Some(Link { peer, stream, agreed: Some(version) })),
+            Ok(Opened::Listed) => {
+                drop(stream);
+                peer.wait();
+                Ok(None)
+            }
+            Err(refusal) => {
+                drop(stream);
+                peer.wait();
+                Err(refusal)
+            }
+        }
+    }
+
+    fn reach_daemon(&self) -> Result<(Peer, Stream), Refusal> {
+        let connect = &self.wishes.typed.connect;
+        let typed = connect.port.and_then(|port| u32::try_from(port).ok()).filter(|&port| port > 0);
+        let port = self.machine.port.or(typed).unwrap_or(socket::DAEMON_PORT);
+        if is_by_shell(self.wishes, self.machine) {
+            let words = [b"--server".to_vec(), b"--daemon".to_vec(), b".".to_vec()];
+            return self.run(&words, Some(port));
+        }
+        let host = self.machine.host.as_slice();
+        let socket = if let Some(program) = self.environment.non_empty("RSYNC_CONNECT_PROG") {
+            proxy::run_program(program, host, self.environment)?
+        } else if let Some(text) = self.environment.non_empty("RSYNC_PROXY") {
+            let proxy = proxy::parse(text)?;
+            let socket = socket::connect(&proxy.host, proxy.port, connect, self.who, self.screen)?;
+            proxy.open(&socket, host, port)?;
+            socket
+        } else {
+            socket::connect(host, port, connect, self.who, self.screen)?
+        };
+        let stream = socket::stream(socket)
+            .map_err(|error| Refusal::new(Code::Socket, format!("rsync: [{}] dup: {error}", self.who)))?;
+        Ok((Peer::Daemon, stream))
+    }
+}
+
+/// Whether a command's program can be found.
+fn is_installed(command: &[u8], environment: &Environment) -> bool {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+    let program = command.split(|&b| b == b' ').next().unwrap_or(command);
+    let path = environment.value("PATH").unwrap_or(b"/usr/bin:/bin");
+    path.split(|&b| b == b':')
+        .any(|dir| Path::new(OsStr::from_bytes(dir)).join(OsStr::from_bytes(program)).is_file())
+}

@@ -1,0 +1,255 @@
+//! A server: the far end of somebody's transfer, on stdin and stdout.
+//!
+//! Wire: protocol/doc/02-session-start.md#22-start-handshake-raw-bytes-remote-shell
+
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use suisei_engine::context::Reporter;
+use suisei_engine::ids::IdMap;
+use suisei_engine::link::{handshake, NoticePort, Stream};
+use suisei_engine::observe::Who;
+use suisei_engine::run::{self, Begun, ForwardedNames, Start, Target};
+use suisei_engine::source::{Names, Separator, Source};
+use suisei_engine::Failure;
+use suisei_protocol::session::{ArgumentBlock, Direction, Session, Side};
+use suisei_protocol::wire::Reader;
+use suisei_protocol::Stop;
+
+use crate::exit::{Code, Refusal};
+use crate::glob;
+use crate::options::environment::Environment;
+use crate::options::meaning::{self, FilesFrom, Wishes};
+use crate::options::server_args::{self, ServerWords};
+use crate::options::typed::Stderr;
+use crate::output::escape::{escape, HighBytes};
+use crate::output::{failure, final_line, Forwarder, ServerSettings};
+
+/// Runs a server to its end and returns the exit code. `line` is its command line without the
+/// program's name.
+pub fn run(line: &[Vec<u8>], environment: &Environment, interrupted: Arc<AtomicBool>) -> u8 {
+    match serve(line, environment, interrupted) {
+        Ok(code) => code,
+        Err(refusal) => {
+            if !refusal.text.is_empty() {
+                say(&[refusal.text.as_slice(), b"\n"].concat());
+            }
+            if !refusal.explained {
+                say(final_line(refusal.code, "server").as_bytes());
+            }
+            refusal.code
+        }
+    }
+}
+
+fn say(text: &[u8]) {
+    // Nobody may be listening any more; the exit code still tells.
+    let _ = io::stderr().write_all(&escape(text, HighBytes::Escape));
+}
+
+fn serve(line: &[Vec<u8>], environment: &Environment, interrupted: Arc<AtomicBool>) -> Result<u8, Refusal> {
+    let mut stream = own_stream()?;
+    let mut words = server_args::read(line, None)?;
+    let secluded = words.secluded;
+    if secluded {
+        let more = read_secluded(&mut stream)?;
+        words = server_args::read(line, Some(&more))?;
+    }
+    let direction = if words.typed.connect.sender { Direction::Sending } else { Direction::Receiving };
+    let server = Server { direction, secluded, environment, interrupted };
+    server.serve(words, stream)
+}
+
+/// Takes stdin and stdout. What is printed by accident later cannot reach the client.
+fn own_stream() -> Result<Stream, Refusal> {
+    let failed = |error: io::Error| Refusal::new(Code::Ipc, format!("rsync: [server] dup: {error}"));
+    let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+    let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+    Ok(Stream { input, output, early: Vec::new() })
+}
+
+/// Reads the words that follow on stdin; what lies behind them stays in the stream.
+fn read_secluded(stream: &mut Stream) -> Result<Vec<Vec<u8>>, Refusal> {
+    let mut block = ArgumentBlock::secluded();
+    let mut words = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let mut reader = Reader::new(&stream.early);
+        let word = block.take_word(&mut reader);
+        let consumed = reader.consumed();
+        match word {
+            Ok(None) => {
+                stream.early.drain(..consumed);
+                // The first word stands for the program's name.
+                return Ok(words.split_off(1.min(words.len())));
+            }
+            Ok(Some(word)) => {
+                stream.early.drain(..consumed);
+                words.push(word);
+            }
+            Err(Stop::Short) => match rustix::io::read(&stream.input, &mut buffer) {
+                Ok(0) => return Err(Failure::PeerClosed { received: 0, who: Who::ReceivingSide }.into()),
+                Ok(read) => stream.early.extend_from_slice(&buffer[..read]),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(Failure::Connection { call: "read", error: error.into() }.into()),
+            },
+            Err(Stop::Bad(error)) => return Err(Refusal::with_code(error.exit_code(), error.to_string())),
+        }
+    }
+}
+
+struct Server<'a> {
+    direction: Direction,
+    secluded: bool,
+    environment: &'a Environment,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Server<'_> {
+    fn serve(&self, words: ServerWords, stream: Stream) -> Result<u8, Refusal> {
+        let wishes = meaning::resolve(words.typed, self.environment)?;
+        let paths = self.paths(&wishes);
+        let mut offer = wishes.offer(Side::Server, self.direction, self.environment)?;
+        offer.capabilities = words.capabilities.unwrap_or_default();
+        if offer.seed == 0 {
+            offer.seed = seed();
+        }
+        let timeout = wishes.transfer(Vec::new(), wishes.version, false).limits.timeout;
+        let (session, stream) = match handshake(stream, offer, timeout, &self.interrupted) {
+            Ok(agreed) => agreed,
+            Err(error) => return Ok(self.end_early(&error)),
+        };
+        let notices = NoticePort::new();
+        let observer = Arc::new(Forwarder::new(settings(&wishes, &session)));
+        let port = notices.clone();
+        observer.attach(Box::new(move |notice| port.send(notice)));
+        let options = wishes.transfer(Vec::new(), session.version, false);
+        let list = names_file(&wishes);
+        let start = Start {
+            ids: IdMap::new(options.preserve.numeric_ids, rustix::process::geteuid().is_root()),
+            names_arrive: self.direction == Direction::Sending && matches!(list, Some(NamesFile::Client)),
+            session,
+            options,
+            observer,
+            notices,
+            reporter: Reporter::Nobody,
+            interrupted: self.interrupted.clone(),
+            stream,
+        };
+        let begun = match run::begin(start) {
+            Ok(begun) => begun,
+            Err(error) => return Ok(self.end_early(&error)),
+        };
+        let context = begun.context.clone();
+        let result = match self.direction {
+            Direction::Sending => self.send(&wishes, begun, paths, list),
+            Direction::Receiving => self.receive(&wishes, begun, paths, list),
+        };
+        Ok(match result? {
+            Ok(()) => context.exit_code(),
+            Err(error) => error.exit_code(),
+        })
+    }
+
+    /// Path arguments: expanded here if no shell has done it.
+    fn paths(&self, wishes: &Wishes) -> Vec<Vec<u8>> {
+        let typed = &wishes.typed.operands;
+        if !self.secluded || self.direction == Direction::Receiving {
+            return typed.clone();
+        }
+        typed.iter().flat_map(|path| glob::expand(path)).collect()
+    }
+
+    fn send(
+        &self,
+        wishes: &Wishes,
+        begun: Begun,
+        mut paths: Vec<Vec<u8>>,
+        list: Option<NamesFile>,
+    ) -> Result<Result<(), Failure>, Refusal> {
+        if paths.is_empty() && (wishes.recursive || wishes.dirs || wishes.listing) {
+            paths.push(b".".to_vec());
+        }
+        let directory = || paths.first().cloned().unwrap_or_else(|| b".".to_vec());
+        let source = match (begun.names, list) {
+            (Some(names), _) => Source::with_names(directory(), names),
+            (None, Some(NamesFile::Here(path))) => {
+                let separator = if wishes.typed.select.from0 { Separator::Nul } else { Separator::Line };
+                let content = Box::new(BufReader::new(open(&path)?));
+                Source::with_names(directory(), Names::Local { content, separator })
+            }
+            (None, _) => Source::new(paths),
+        };
+        Ok(run::sending(begun.context, begun.connection, source))
+    }
+
+    fn receive(
+        &self,
+        wishes: &Wishes,
+        begun: Begun,
+        paths: Vec<Vec<u8>>,
+        list: Option<NamesFile>,
+    ) -> Result<Result<(), Failure>, Refusal> {
+        let forward = match list {
+            Some(NamesFile::Here(path)) => Some(ForwardedNames {
+                file: Box::new(open(&path)?),
+                nul_separated: wishes.typed.select.from0,
+            }),
+            _ => None,
+        };
+        let path = paths.into_iter().next().unwrap_or_else(|| b".".to_vec());
+        Ok(run::receiving(begun.context, begun.connection, Target { path, forward, requested: None }))
+    }
+
+    fn end_early(&self, error: &Failure) -> u8 {
+        let who = if self.direction == Direction::Sending { Who::Sender } else { Who::ReceivingSide };
+        say(&failure(who, error));
+        error.exit_code()
+    }
+}
+
+/// Where the names of `--files-from` are, seen from a server.
+enum NamesFile {
+    /// The client forwards them.
+    Client,
+    /// In a file on this machine.
+    Here(Vec<u8>),
+}
+
+fn names_file(wishes: &Wishes) -> Option<NamesFile> {
+    match wishes.files_from.as_ref()? {
+        FilesFrom::Here(path) if path == b"-" => Some(NamesFile::Client),
+        FilesFrom::Here(path) | FilesFrom::There { path, .. } => Some(NamesFile::Here(path.clone())),
+    }
+}
+
+fn open(path: &[u8]) -> Result<File, Refusal> {
+    File::open(Path::new(std::ffi::OsStr::from_bytes(path))).map_err(|error| {
+        let why = crate::output::reason(&error);
+        Refusal::usage([b"rsync: failed to open files-from file ", path, b": ", why.as_bytes()].concat())
+    })
+}
+
+fn settings(wishes: &Wishes, session: &Session) -> ServerSettings {
+    let mode = wishes.typed.output.stderr;
+    ServerSettings {
+        info: wishes.info.clone(),
+        errors_as_messages: match mode {
+            Some(mode) => mode == Stderr::Client,
+            None => session.version.server_sends_all_texts(),
+        },
+        all_to_stderr: mode == Some(Stderr::All),
+        has_deleted_message: session.version.has_deleted_message(),
+    }
+}
+
+fn seed() -> i32 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (now.as_secs() as i32) ^ ((std::process::id() as i32) << 6)
+}
