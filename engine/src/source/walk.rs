@@ -25,6 +25,7 @@ use super::draft::{Draft, Listed, PendingDir, Scan, SeenIds};
 use super::links::HardLinks;
 use super::look::{cannot_list, extra, last, look, no_referent, sentence, vanished, Seen};
 use super::Source;
+use crate::failure::reason;
 use crate::filter::{Chain, FilterSide};
 use crate::observe::{Class, Event, Note, Who};
 use crate::options::SourceLinks;
@@ -334,10 +335,7 @@ impl<'c> Lister<'c> {
     fn no_directory(&mut self, named: &[u8], error: &io::Error) -> Failure {
         let name = self.absolute(named);
         let name = String::from_utf8_lossy(&name);
-        let text = error.to_string();
-        let reason = text.split(" (os error").next().unwrap_or_default();
-        let code = error.raw_os_error().unwrap_or_default();
-        Failure::Selection { text: format!("rsync: [sender] change_dir \"{name}\" failed: {reason} ({code})") }
+        Failure::Selection { text: format!("rsync: [sender] change_dir \"{name}\" failed: {}", reason(error)) }
     }
 
     /// Returns the absolute name of a directory that cannot be opened.

@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 use std::io;
 
-use suisei_protocol::flist::{EntryRef, Ndx, RelPath};
+use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath};
 
-use crate::observe::{Class, Event, Note, Who};
+use crate::failure::reason;
+use crate::observe::{Class, Event, Note};
 use crate::source::{follows_last, last, sentence, Base};
 use crate::tree::Meta;
 use crate::Context;
@@ -37,7 +38,11 @@ impl Unconfirmed {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 sentence(ctx, Class::Warning, "sender file already removed: ", wire, "");
             }
-            Err(error) => ctx.problem(Who::Sender, Class::Transfer, "sender failed to remove", wire, &error),
+            Err(error) => {
+                // Stock does not quote this name.
+                let text = [wire, format!(": {}", reason(&error)).as_bytes()].concat();
+                sentence(ctx, Class::Transfer, "rsync: [sender] sender failed to remove ", &text, "");
+            }
         }
     }
 }
@@ -50,7 +55,9 @@ enum Removal {
 fn remove_one(ctx: &Context, base: &Base, entry: EntryRef<'_>, sent: Option<Meta>) -> io::Result<Removal> {
     let wire = entry.wire_path();
     let dir = base.parent(wire)?;
-    let now = if follows_last(ctx) { dir.stat_following(last(wire)) } else { dir.stat(last(wire)) };
+    // A symlink that was listed as one is not followed, whatever the options follow elsewhere.
+    let followed = follows_last(ctx) && entry.kind() != FileKind::Symlink;
+    let now = if followed { dir.stat_following(last(wire)) } else { dir.stat(last(wire)) };
     let Some(now) = now? else { return Err(io::ErrorKind::NotFound.into()) };
     // Below 31 the entry did not carry nanoseconds, but this is our own list: it has them.
     let listed = (entry.kind(), entry.mtime(), entry.mtime_nsec());
