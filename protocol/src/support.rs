@@ -31,7 +31,15 @@ pub(crate) fn incremental(version: u32, layout: Layout) -> Session {
 
 /// Returns the layout of `-a` (without `-D` where the tree has none).
 pub(crate) fn archive() -> Layout {
-    Layout { uid: true, gid: true, devices: true, specials: true, links: true, recursive: true, ..Layout::default() }
+    Layout {
+        uid: true,
+        gid: true,
+        devices: true,
+        specials: true,
+        links: true,
+        recursive: true,
+        ..Layout::default()
+    }
 }
 
 /// Reads captured bytes: hexadecimal pairs, `00*16` for repeats, `"text"`; `|` is decoration.

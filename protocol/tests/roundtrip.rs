@@ -59,7 +59,10 @@ fn receive(session: &Session, stream: &[u8], piece: usize) -> Vec<ToReceiver> {
 fn expected_names(session: &Session, sent: &Segment) -> Vec<(IdKind, u32, Vec<u8>)> {
     let inline = session.recursion == Recursion::Incremental;
     let zero = inline || session.compat.contains(Compat::ID0_NAMES);
-    let travels = |kind| !session.layout.numeric_ids && if kind == IdKind::User { session.layout.uid } else { session.layout.gid };
+    let travels = |kind| {
+        !session.layout.numeric_ids
+            && if kind == IdKind::User { session.layout.uid } else { session.layout.gid }
+    };
     let mut names: Vec<_> = sent
         .id_names()
         .iter()
@@ -75,7 +78,8 @@ fn same_segment(session: &Session, sent: &Segment, got: &Segment, notice: Option
     assert_eq!(got.dir().map(|(ndx, _)| ndx), sent.dir().map(|(ndx, _)| ndx));
     let list = |s: &Segment| s.iter().map(|(ndx, entry)| (ndx, fields(session, entry))).collect::<Vec<_>>();
     assert_eq!(list(got), list(sent));
-    let mut names: Vec<_> = got.id_names().iter().map(|name| (name.kind, name.id, name.name.clone())).collect();
+    let mut names: Vec<_> =
+        got.id_names().iter().map(|name| (name.kind, name.id, name.name.clone())).collect();
     names.sort_by_key(|(kind, id, _)| (*kind == IdKind::Group, *id));
     assert_eq!(names, expected_names(session, sent));
     match notice {

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use super::Input;
 use crate::error::{Decode, Error, PeerMisbehaved, Stop};
 use crate::flist::{
-    DirNdx, EntryDecoder, EntryEncoder, FileList, IdKind, IdLists, IdRow, IoErrors, Listed, Ndx, Order, Segment,
-    SegmentBuilder,
+    DirNdx, EntryDecoder, EntryEncoder, FileList, IdKind, IdLists, IdRow, IoErrors, Listed, Ndx, Order,
+    Segment, SegmentBuilder,
 };
 use crate::limits::{ENTRIES_MAX, ID_NAMES_MAX};
 use crate::message::ToReceiver;
@@ -64,7 +64,11 @@ impl ToReceiverEncoder {
 
     /// Appends one message to the stream, or returns the notice that must travel beside it. A
     /// notice goes out at once: it may overtake data, but must not fall behind.
-    pub fn encode(&mut self, message: ToReceiver<Infallible>, out: &mut Vec<u8>) -> Result<Option<Notice>, Error> {
+    pub fn encode(
+        &mut self,
+        message: ToReceiver<Infallible>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Notice>, Error> {
         match message {
             ToReceiver::Segment(segment) => return Ok(self.put_segment(&segment, out)),
             ToReceiver::ListEnd if self.incremental => self.ndx.encode(NDX_LIST_END, out),
@@ -152,8 +156,13 @@ enum State {
     ExpectDeleteCounts,
     ExpectItem(Ndx),
     ExpectSumHead(Ndx, Item),
-    ExpectToken { count: u32 },
-    ExpectLiteral { count: u32, left: u32 },
+    ExpectToken {
+        count: u32,
+    },
+    ExpectLiteral {
+        count: u32,
+        left: u32,
+    },
     ExpectSum,
     ExpectStats,
     Over,

@@ -90,6 +90,7 @@ impl ToSenderEncoder {
 
 /// What comes next.
 #[derive(Debug)]
+#[expect(clippy::enum_variant_names, reason = "states are named for what comes next")]
 enum State {
     ExpectIndex,
     ExpectDeleteCounts,
@@ -185,9 +186,11 @@ impl ToSenderDecoder {
             State::ExpectSumHead(ndx, item) => {
                 let head = input.decode(|r| SumHead::decode(r, version, self.sum))?;
                 let missing = if self.appending.sums_follow(*ndx) { head.sums_len() } else { 0 };
-                let missing = usize::try_from(missing).map_err(|_| PeerMisbehaved::Rule("too many block sums"))?;
+                let missing =
+                    usize::try_from(missing).map_err(|_| PeerMisbehaved::Rule("too many block sums"))?;
                 let item = std::mem::take(item);
-                self.state = State::ExpectSums(Request { ndx: *ndx, item, head, sums: BytesMut::new(), missing });
+                self.state =
+                    State::ExpectSums(Request { ndx: *ndx, item, head, sums: BytesMut::new(), missing });
                 Ok(None)
             }
             State::ExpectSums(request) => {

@@ -4,9 +4,10 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use super::order::{compare_keys, Key};
-use super::{compare, EntryFlags, Order, SegmentBuilder};
+use super::{compare, EntryFlags, EntryRef, Order, Segment, SegmentBuilder};
 use crate::error::PeerMisbehaved;
 
 /// Refuses a name that leaves the tree; collapses slashes and `.` components of any other. A
@@ -48,74 +49,114 @@ impl SegmentBuilder {
     /// Blanks all but one of the entries of each name, once the entries are in index order. A
     /// directory wins over anything else, else the first; directories merge their flags.
     pub fn blank_duplicates(&mut self, order: Order) {
-        let by_name = self.by_name(order);
-        let at = |place: usize| by_name.as_ref().map_or(place, |places| places[place] as usize);
-        let mut kept = 0;
-        for place in 1..self.len() {
-            match self.compare_at(at(kept), at(place), order) {
-                Ordering::Equal => kept = self.merge(at(kept), at(place), kept, place),
-                _ => kept = place,
-            }
-        }
-        if order != Order::Plain {
-            self.blank_files_beside_directories(&at, order);
+        for (position, flags) in Duplicates::of(self.segment(), order).changed {
+            self.change_flags(position, flags, EntryFlags::all());
         }
     }
+}
 
-    /// Returns the positions in order of names, if that is not the order of positions.
-    fn by_name(&self, order: Order) -> Option<Vec<u32>> {
-        (order == Order::AsSent).then(|| {
-            let mut places: Vec<u32> = (0..self.len() as u32).collect();
-            places.sort_by(|&a, &b| self.compare_at(a as usize, b as usize, order));
+impl Segment {
+    /// Copies a sender's segment as a receiver has it, without its duplicates; nothing if there
+    /// are none. For local links: no decoder does it there.
+    pub fn without_duplicates(&self, order: Order) -> Option<Segment> {
+        let changed = Duplicates::of(self, order).changed;
+        (!changed.is_empty()).then(|| self.with_flags(&changed))
+    }
+}
+
+/// Entries of one name, found in a list in index order.
+struct Duplicates<'a> {
+    list: &'a Segment,
+    order: Order,
+    /// Positions in order of names, where that is not index order.
+    by_name: Option<Vec<u32>>,
+    /// New flags by position.
+    changed: HashMap<usize, EntryFlags>,
+}
+
+impl<'a> Duplicates<'a> {
+    fn of(list: &'a Segment, order: Order) -> Self {
+        let by_name = (order == Order::AsSent).then(|| {
+            let mut places: Vec<u32> = (0..list.len() as u32).collect();
+            places.sort_by(|&a, &b| match (list.get(a as usize), list.get(b as usize)) {
+                (Some(a), Some(b)) => compare(a, b, order),
+                _ => Ordering::Equal,
+            });
             places
-        })
+        });
+        let mut found = Duplicates { list, order, by_name, changed: HashMap::new() };
+        found.merge_equal_names();
+        if order != Order::Plain {
+            found.blank_files_beside_directories();
+        }
+        found
     }
 
-    fn compare_at(&self, a: usize, b: usize, order: Order) -> Ordering {
-        match (self.get(a), self.get(b)) {
-            (Some(a), Some(b)) => compare(a, b, order),
-            _ => Ordering::Less,
+    fn position(&self, place: usize) -> usize {
+        match &self.by_name {
+            Some(places) => places.get(place).map_or(place, |&position| position as usize),
+            None => place,
         }
     }
 
-    /// Blanks one of two entries of one name; returns the place of the other.
-    fn merge(&mut self, kept: usize, other: usize, kept_place: usize, other_place: usize) -> usize {
-        let (Some(a), Some(b)) = (self.get(kept), self.get(other)) else { return kept_place };
-        let (a_flags, b_flags) = (a.flags(), b.flags());
-        match (a.is_dir(), b.is_dir()) {
-            (false, true) => {
-                self.change_flags(kept, EntryFlags::BLANK, EntryFlags::empty());
-                return other_place;
-            }
-            (true, true) => {
-                let added = b_flags & (EntryFlags::TOP_DIR | EntryFlags::CONTENT_DIR);
-                let removed = EntryFlags::IMPLIED_DIR - (a_flags & b_flags);
-                self.change_flags(kept, added, removed);
-            }
-            _ => {}
+    fn at(&self, place: usize) -> Option<EntryRef<'a>> {
+        self.list.get(self.position(place))
+    }
+
+    fn flags(&self, place: usize) -> EntryFlags {
+        let listed = || self.at(place).map_or(EntryFlags::empty(), EntryRef::flags);
+        self.changed.get(&self.position(place)).copied().unwrap_or_else(listed)
+    }
+
+    fn blank(&mut self, place: usize) {
+        let flags = self.flags(place);
+        if !flags.contains(EntryFlags::BLANK) {
+            self.changed.insert(self.position(place), flags | EntryFlags::BLANK);
         }
-        self.change_flags(other, EntryFlags::BLANK, EntryFlags::empty());
-        kept_place
+    }
+
+    fn merge_equal_names(&mut self) {
+        let mut kept = 0;
+        for place in 1..self.list.len() {
+            let (Some(a), Some(b)) = (self.at(kept), self.at(place)) else { return };
+            if compare(a, b, self.order).is_ne() {
+                kept = place;
+            } else if b.is_dir() && !a.is_dir() {
+                self.blank(kept);
+                kept = place;
+            } else {
+                if a.is_dir() && b.is_dir() {
+                    self.merge(kept, place);
+                }
+                self.blank(place);
+            }
+        }
+    }
+
+    fn merge(&mut self, kept: usize, other: usize) {
+        let (a, b) = (self.flags(kept), self.flags(other));
+        let added = b & (EntryFlags::TOP_DIR | EntryFlags::CONTENT_DIR);
+        let merged = (a | added) - (EntryFlags::IMPLIED_DIR - b);
+        if merged != a {
+            self.changed.insert(self.position(kept), merged);
+        }
     }
 
     /// From version 29 on a directory does not sort beside a file of its name.
-    fn blank_files_beside_directories(&mut self, at: &impl Fn(usize) -> usize, order: Order) {
-        for place in 0..self.len() {
-            let Some(dir) = self.get(at(place)).filter(|e| e.is_dir() && !e.is_blank() && !e.path().is_root()) else {
-                continue;
-            };
+    fn blank_files_beside_directories(&mut self) {
+        for place in 0..self.list.len() {
+            let Some(dir) = self.at(place).filter(|e| e.is_dir() && !e.path().is_root()) else { continue };
             let file = Key { path: dir.wire_path(), is_dir: false };
             let (mut low, mut high) = (0, place);
             while low < high {
                 let middle = low + (high - low) / 2;
-                match self.get(at(middle)).map(|e| compare_keys(Key::of(e), file, order)) {
+                match self.at(middle).map(|e| compare_keys(Key::of(e), file, self.order)) {
                     Some(Ordering::Less) => low = middle + 1,
                     _ => high = middle,
                 }
             }
-            let is_duplicate = self.get(at(low)).is_some_and(|e| compare_keys(Key::of(e), file, order).is_eq());
-            if is_duplicate {
-                self.change_flags(at(low), EntryFlags::BLANK, EntryFlags::empty());
+            if self.at(low).is_some_and(|e| compare_keys(Key::of(e), file, self.order).is_eq()) {
+                self.blank(low);
             }
         }
     }
@@ -128,17 +169,29 @@ mod tests {
 
     #[test]
     fn names_become_clean_or_are_refused() {
-        let clean = |name: &str| clean_name(name.as_bytes(), false).map(|n| String::from_utf8(n.into_owned()).unwrap());
-        for (name, expected) in
-            [("a/b", "a/b"), (".", "."), ("./", "."), ("", "."), ("a//b/./c/", "a/b/c"), ("./a", "a"), (".a/..b", ".a/..b")]
-        {
+        let clean = |name: &str| {
+            clean_name(name.as_bytes(), false).map(|n| String::from_utf8(n.into_owned()).unwrap())
+        };
+        for (name, expected) in [
+            ("a/b", "a/b"),
+            (".", "."),
+            ("./", "."),
+            ("", "."),
+            ("a//b/./c/", "a/b/c"),
+            ("./a", "a"),
+            (".a/..b", ".a/..b"),
+        ] {
             assert_eq!(clean(name).as_deref(), Ok(expected));
         }
         for name in ["..", "../x", "a/../x", "a/..", "/x", "/", "a\0b"] {
             assert!(clean(name).is_err(), "{name}");
         }
-        let absolute = |name: &str| clean_name(name.as_bytes(), true).map(|n| String::from_utf8(n.into_owned()).unwrap());
-        for (name, expected) in [("/a/b", "/a/b"), ("//a//b", "/a/b"), ("/", "/."), ("/.", "/."), ("/./a", "/a")] {
+        let absolute = |name: &str| {
+            clean_name(name.as_bytes(), true).map(|n| String::from_utf8(n.into_owned()).unwrap())
+        };
+        for (name, expected) in
+            [("/a/b", "/a/b"), ("//a//b", "/a/b"), ("/", "/."), ("/.", "/."), ("/./a", "/a")]
+        {
             assert_eq!(absolute(name).as_deref(), Ok(expected));
         }
         assert!(absolute("/../x").is_err());
@@ -150,20 +203,27 @@ mod tests {
             let is_dir = name.ends_with('/') || *name == ".";
             let mode = Mode(if is_dir { 0o40755 } else { 0o100_644 });
             let path = name.trim_end_matches('/').as_bytes();
-            let entry = NewEntry { path, mode, size: 0, mtime: 0, mtime_nsec: 0, uid: 0, gid: 0, flags: *flags };
+            let entry =
+                NewEntry { path, mode, size: 0, mtime: 0, mtime_nsec: 0, uid: 0, gid: 0, flags: *flags };
             list.push(entry, Extra::default()).unwrap();
         }
         list.sort(order);
+        let sent = list.clone().finish();
         list.blank_duplicates(order);
         let text = |path: &[u8]| String::from_utf8(path.to_vec()).unwrap();
-        list.finish().iter().map(|(_, e)| (text(e.wire_path()), e.flags())).collect()
+        let lines = |s: &Segment| s.iter().map(|(_, e)| (text(e.wire_path()), e.flags())).collect::<Vec<_>>();
+        let clean = list.finish();
+        assert!(clean.without_duplicates(order).is_none());
+        assert_eq!(lines(&sent.without_duplicates(order).unwrap()), lines(&clean));
+        lines(&clean)
     }
 
     #[test]
     fn directories_merge_and_the_implied_flag_needs_both() {
         use EntryFlags as F;
         let top = F::TOP_DIR | F::CONTENT_DIR;
-        let list = blanked(&[(".", top), (".", top), ("a/", F::IMPLIED_DIR), ("a/", top)], Order::DirectoriesLast);
+        let list =
+            blanked(&[(".", top), (".", top), ("a/", F::IMPLIED_DIR), ("a/", top)], Order::DirectoriesLast);
         assert_eq!(list[0], (".".into(), top));
         assert_eq!(list[1], (".".into(), top | F::BLANK));
         assert_eq!(list[2], ("a".into(), top));
@@ -174,9 +234,15 @@ mod tests {
     fn a_directory_wins_over_a_file_in_every_order() {
         for order in [Order::DirectoriesLast, Order::Plain, Order::AsSent] {
             let none = EntryFlags::empty();
-            let list = blanked(&[("a", none), ("a", none), ("b", none), ("z", none), ("a/", none), ("a/x", none)], order);
-            let live: Vec<&str> =
-                list.iter().filter(|(_, flags)| !flags.contains(EntryFlags::BLANK)).map(|(name, _)| name.as_str()).collect();
+            let list = blanked(
+                &[("a", none), ("a", none), ("b", none), ("z", none), ("a/", none), ("a/x", none)],
+                order,
+            );
+            let live: Vec<&str> = list
+                .iter()
+                .filter(|(_, flags)| !flags.contains(EntryFlags::BLANK))
+                .map(|(name, _)| name.as_str())
+                .collect();
             assert_eq!(live.len(), 4, "{order:?} {list:?}");
             assert_eq!(live.iter().filter(|name| **name == "a").count(), 1, "{order:?}");
             let files: Vec<_> = list.iter().filter(|(name, _)| name == "a").collect();

@@ -8,7 +8,10 @@ use std::collections::HashSet;
 use super::clean::clean_name;
 use super::flags::{Form, Opening, Previous, WireFlags};
 use super::ids::take_name;
-use super::{EntryFlags, EntryRef, Extra, FileKind, HardLink, IdKind, IdName, IoErrors, Mode, NewEntry, Rdev, SegmentBuilder};
+use super::{
+    EntryFlags, EntryRef, Extra, FileKind, HardLink, IdKind, IdName, IoErrors, Mode, NewEntry, Rdev,
+    SegmentBuilder,
+};
 use crate::error::{Decode, Error, Malformed, PeerMisbehaved};
 use crate::limits::{ENTRIES_MAX, ID_NAMES_MAX, PATH_MAX};
 use crate::session::Session;
@@ -85,13 +88,20 @@ impl EntryDecoder {
         Ok(Listed::Entry)
     }
 
-    fn take_entry<'a>(&self, flags: WireFlags, reader: &mut Reader<'a>, list: &SegmentBuilder) -> Decode<Parsed<'a>> {
+    fn take_entry<'a>(
+        &self,
+        flags: WireFlags,
+        reader: &mut Reader<'a>,
+        list: &SegmentBuilder,
+    ) -> Decode<Parsed<'a>> {
         let (prefix, suffix) = self.take_name(flags, reader)?;
         let group = self.take_group(flags, reader, list.next_wire_number())?;
         if let Some(HardLink::Group { group: first, first: false }) = group {
             if first >= list.start().0 {
-                let leader = usize::try_from(first - list.start().0).ok().and_then(|position| list.get(position));
-                let leader = leader.ok_or(PeerMisbehaved::Rule("a hard link names an entry that was not sent"))?;
+                let leader =
+                    usize::try_from(first - list.start().0).ok().and_then(|position| list.get(position));
+                let leader =
+                    leader.ok_or(PeerMisbehaved::Rule("a hard link names an entry that was not sent"))?;
                 return Ok(self.copied(flags, prefix, suffix, group, leader));
             }
         }
@@ -264,7 +274,12 @@ impl EntryDecoder {
     }
 
     /// Takes the device number; returns it and what the next entry's "same" bits refer to.
-    fn take_rdev(&self, flags: WireFlags, kind: FileKind, reader: &mut Reader<'_>) -> Decode<(Option<Rdev>, Rdev)> {
+    fn take_rdev(
+        &self,
+        flags: WireFlags,
+        kind: FileKind,
+        reader: &mut Reader<'_>,
+    ) -> Decode<(Option<Rdev>, Rdev)> {
         let Form { version, ref layout, .. } = self.form;
         let previous = self.previous.rdev;
         let device = layout.devices && kind.is_device();
@@ -307,8 +322,12 @@ impl EntryDecoder {
             check_directory(&path, list)?;
         }
         let flags = match kind {
-            FileKind::Directory if self.form.version.flags_directory_content() => directory_flags(parsed.flags),
-            FileKind::Directory => self.form.derive_flags(&mut self.top, &parsed, &self.previous.name, is_root),
+            FileKind::Directory if self.form.version.flags_directory_content() => {
+                directory_flags(parsed.flags)
+            }
+            FileKind::Directory => {
+                self.form.derive_flags(&mut self.top, &parsed, &self.previous.name, is_root)
+            }
             _ => EntryFlags::empty(),
         };
         if let Some(HardLink::Group { group, first: true }) = parsed.extra.hard_link {
@@ -342,7 +361,13 @@ impl EntryDecoder {
         self.note_name(IdKind::Group, parsed.gid, parsed.group_name, list)
     }
 
-    fn note_name(&mut self, kind: IdKind, id: u32, name: Option<&[u8]>, list: &mut SegmentBuilder) -> Result<(), Error> {
+    fn note_name(
+        &mut self,
+        kind: IdKind,
+        id: u32,
+        name: Option<&[u8]>,
+        list: &mut SegmentBuilder,
+    ) -> Result<(), Error> {
         let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(()) };
         self.id_names += 1;
         if self.id_names > ID_NAMES_MAX {
@@ -357,7 +382,13 @@ impl Form {
     /// Below 30: derives what a directory's bits do not say.
     ///
     /// Wire: protocol/doc/10-file-list.md#8-directory-flags-top-content-implied
-    fn derive_flags(&self, top: &mut Option<usize>, parsed: &Parsed<'_>, name: &[u8], is_root: bool) -> EntryFlags {
+    fn derive_flags(
+        &self,
+        top: &mut Option<usize>,
+        parsed: &Parsed<'_>,
+        name: &[u8],
+        is_root: bool,
+    ) -> EntryFlags {
         if parsed.flags.contains(WireFlags::TOP_DIR) {
             let proof = if self.layout.relative && !is_root { name.len() } else { 0 };
             *top = self.layout.recursive.then_some(proof);

@@ -46,9 +46,17 @@ impl EntryEncoder {
         self.form.width.put_end(error, self.form.safe_end, out);
     }
 
-    fn put_entry(&mut self, number: i32, start: i32, entry: EntryRef<'_>, names: &mut Names<'_>, out: &mut Vec<u8>) {
+    fn put_entry(
+        &mut self,
+        number: i32,
+        start: i32,
+        entry: EntryRef<'_>,
+        names: &mut Names<'_>,
+        out: &mut Vec<u8>,
+    ) {
         let name = entry.wire_path();
-        let prefix = name.iter().zip(&self.previous.name).take(PREFIX_MAX).take_while(|(a, b)| a == b).count();
+        let prefix =
+            name.iter().zip(&self.previous.name).take(PREFIX_MAX).take_while(|(a, b)| a == b).count();
         let suffix = &name[prefix..];
         let mut flags = self.form.kind_flags(entry) | self.same_flags(entry);
         flags.set(WireFlags::SAME_NAME, prefix > 0);

@@ -138,7 +138,8 @@ mod tests {
     #[test]
     fn old_lists_never_name_id_0_and_cut_long_names() {
         let mut out = Vec::new();
-        lists(29, false).put(&[name(IdKind::User, 0, "root"), name(IdKind::Group, 7, &"g".repeat(300))], &mut out);
+        lists(29, false)
+            .put(&[name(IdKind::User, 0, "root"), name(IdKind::Group, 7, &"g".repeat(300))], &mut out);
         assert_eq!(out[..9], [0, 0, 0, 0, 7, 0, 0, 0, 255]);
         assert_eq!(read(&lists(29, false), &out), [name(IdKind::Group, 7, &"g".repeat(255))]);
     }

@@ -15,7 +15,10 @@ mod segment;
 
 pub use decode::{EntryDecoder, Listed};
 pub use encode::EntryEncoder;
-pub use entry::{EntryFlags, EntryRef, Extra, FileKind, HardLink, IdKind, IdName, IoErrors, Mode, NewEntry, OwnedEntry, Rdev};
+pub use entry::{
+    EntryFlags, EntryRef, Extra, FileKind, HardLink, IdKind, IdName, IoErrors, Mode, NewEntry, OwnedEntry,
+    Rdev,
+};
 pub(crate) use ids::{IdLists, IdRow};
 pub use list::{DirNdx, FileList, Found, Ndx};
 pub use name::{RelPath, RelPathBuf};

@@ -126,13 +126,43 @@ mod tests {
     #[test]
     fn the_captured_tree_in_both_schemes() {
         let new = [
-            ".", "-x", "Zed", "a.c", "b", "z", ".h/", ".h/q", "a/", "a/z", "foo-bar/", "foo-bar/x", "foo/",
-            "foo/.h", "foo/x", "foo/sub/", "foo/sub/f",
+            ".",
+            "-x",
+            "Zed",
+            "a.c",
+            "b",
+            "z",
+            ".h/",
+            ".h/q",
+            "a/",
+            "a/z",
+            "foo-bar/",
+            "foo-bar/x",
+            "foo/",
+            "foo/.h",
+            "foo/x",
+            "foo/sub/",
+            "foo/sub/f",
         ];
         check(&new, Order::DirectoriesLast);
         let old = [
-            "-x", ".", ".h/", ".h/q", "Zed", "a/", "a.c", "a/z", "b", "foo/", "foo-bar/", "foo-bar/x", "foo/.h",
-            "foo/sub/", "foo/sub/f", "foo/x", "z",
+            "-x",
+            ".",
+            ".h/",
+            ".h/q",
+            "Zed",
+            "a/",
+            "a.c",
+            "a/z",
+            "b",
+            "foo/",
+            "foo-bar/",
+            "foo-bar/x",
+            "foo/.h",
+            "foo/sub/",
+            "foo/sub/f",
+            "foo/x",
+            "z",
         ];
         check(&old, Order::Plain);
     }
@@ -164,7 +194,10 @@ mod tests {
         assert_eq!(compare_keys(dir, dir, Order::DirectoriesLast), Ordering::Equal);
         let dot = Key { path: b".", is_dir: true };
         assert_eq!(compare_keys(dot, dot, Order::DirectoriesLast), Ordering::Equal);
-        assert_eq!(compare_keys(dot, Key { path: b"-x", is_dir: false }, Order::DirectoriesLast), Ordering::Less);
+        assert_eq!(
+            compare_keys(dot, Key { path: b"-x", is_dir: false }, Order::DirectoriesLast),
+            Ordering::Less
+        );
     }
 
     /// The sort key of the specification, spelled out.

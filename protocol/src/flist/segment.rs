@@ -3,10 +3,14 @@
 //! Paths lie in one arena, fixed parts in one array, rarer fields in another; dropping the
 //! segment frees all three. Wire: protocol/doc/11-incremental-recursion.md#2-numbering
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::entry::Fixed;
-use super::{compare, DirNdx, EntryFlags, EntryRef, Extra, HardLink, IdName, IoErrors, Ndx, NewEntry, Order, OwnedEntry};
+use super::{
+    compare, DirNdx, EntryFlags, EntryRef, Extra, HardLink, IdName, IoErrors, Ndx, NewEntry, Order,
+    OwnedEntry,
+};
 use crate::error::Misuse;
 use crate::limits::PATH_MAX;
 
@@ -64,7 +68,10 @@ impl Segment {
 
     /// Returns all entries with their indexes, blank ones included.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Ndx, EntryRef<'_>)> + ExactSizeIterator {
-        self.entries.iter().enumerate().map(|(i, fixed)| (self.ndx(i), entry_ref(&self.arena, &self.extras, fixed)))
+        self.entries
+            .iter()
+            .enumerate()
+            .map(|(i, fixed)| (self.ndx(i), entry_ref(&self.arena, &self.extras, fixed)))
     }
 
     /// Returns the names of ids that this segment was the first to carry.
@@ -93,6 +100,17 @@ impl Segment {
         Some(copy)
     }
 
+    /// Copies the segment with other flags at some positions.
+    pub(super) fn with_flags(&self, changed: &HashMap<usize, EntryFlags>) -> Segment {
+        let mut copy = self.clone();
+        for (&position, &flags) in changed {
+            if let Some(fixed) = copy.entries.get_mut(position) {
+                fixed.flags = flags;
+            }
+        }
+        copy
+    }
+
     /// Returns the sender's error bits as of the end of this segment.
     pub fn io_errors(&self) -> IoErrors {
         self.io_errors
@@ -109,7 +127,7 @@ fn entry_ref<'a>(arena: &'a [u8], extras: &'a [Extra], fixed: &'a Fixed) -> Entr
 }
 
 /// A segment in the making: entries in order of transmission.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SegmentBuilder {
     segment: Segment,
 }
@@ -153,6 +171,10 @@ impl SegmentBuilder {
     /// Returns the wire number that the next entry will have.
     pub fn next_wire_number(&self) -> i32 {
         self.segment.start.0 + self.len() as i32
+    }
+
+    pub(super) fn segment(&self) -> &Segment {
+        &self.segment
     }
 
     /// Returns an entry by its order of transmission.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use suisei_protocol::flist::{
-    DirNdx, EntryFlags, EntryRef, Extra, FileKind, FileList, HardLink, IdKind, IdName, IoErrors, Mode, Ndx, NewEntry,
-    Order, Rdev, Segment, SegmentBuilder,
+    DirNdx, EntryFlags, EntryRef, Extra, FileKind, FileList, HardLink, IdKind, IdName, IoErrors, Mode, Ndx,
+    NewEntry, Order, Rdev, Segment, SegmentBuilder,
 };
 use suisei_protocol::session::{Compat, Direction, Layout, Recursion, Session, Side, Version};
 use suisei_protocol::sum::SumKind;
@@ -74,7 +74,8 @@ pub struct Node {
 pub type Tree = BTreeMap<Vec<u8>, Node>;
 
 fn node() -> impl Strategy<Value = Node> {
-    let mode = prop::sample::select(vec![0o100_644, 0o100_755, 0o120_777, 0o20_666, 0o60_660, 0o10_600, 0o140_755]);
+    let mode =
+        prop::sample::select(vec![0o100_644, 0o100_755, 0o120_777, 0o20_666, 0o60_660, 0o10_600, 0o140_755]);
     let time = prop_oneof![Just(1_700_000_000i64), 0..i64::from(u32::MAX), any::<i64>()];
     let size = prop_oneof![0u64..100_000, 0..i64::MAX as u64];
     let id = || prop_oneof![Just(0u32), Just(1000), Just(u32::MAX - 1)];
@@ -104,7 +105,8 @@ fn node() -> impl Strategy<Value = Node> {
 /// A tree with its root `.`.
 pub fn trees() -> impl Strategy<Value = Tree> {
     let name = prop_oneof![
-        prop::sample::select(vec!["a", "b", "a.c", "foo", "foo-bar", ".h", "-x", "z"]).prop_map(|s| s.as_bytes().to_vec()),
+        prop::sample::select(vec!["a", "b", "a.c", "foo", "foo-bar", ".h", "-x", "z"])
+            .prop_map(|s| s.as_bytes().to_vec()),
         prop::collection::vec(any::<u8>().prop_filter("no separator", |b| !b"/\0".contains(b)), 1..200),
     ]
     .prop_filter("a real name", |name| name != b"." && name != b"..");
@@ -126,7 +128,8 @@ pub fn trees() -> impl Strategy<Value = Tree> {
 
 /// Cuts a tree into the segments that a sender of this session has, in index order.
 pub fn segments(session: &Session, tree: &Tree) -> Vec<Arc<Segment>> {
-    let mut builder = Lists { session, tree, lists: FileList::new(), groups: HashMap::new(), named: Vec::new() };
+    let mut builder =
+        Lists { session, tree, lists: FileList::new(), groups: HashMap::new(), named: Vec::new() };
     let mut out = Vec::new();
     if session.recursion == Recursion::Whole {
         out.push(builder.segment(Ndx(0), None, |_| true));
@@ -142,7 +145,8 @@ pub fn segments(session: &Session, tree: &Tree) -> Vec<Arc<Segment>> {
         };
         let parent = dir.entry().path().as_bytes().to_vec();
         let start = builder.lists.next_start(Ndx(1));
-        let below = |path: &[u8]| path.iter().rposition(|&b| b == b'/').is_some_and(|slash| path[..slash] == parent);
+        let below =
+            |path: &[u8]| path.iter().rposition(|&b| b == b'/').is_some_and(|slash| path[..slash] == parent);
         out.push(builder.segment(start, Some((DirNdx(n), dir)), below));
     }
     out
@@ -221,7 +225,9 @@ impl Lists<'_> {
 
     fn number_links(&mut self, list: &mut SegmentBuilder) {
         for position in 0..list.len() {
-            let Some(HardLink::Inode { ino, .. }) = list.get(position).and_then(|e| e.hard_link()) else { continue };
+            let Some(HardLink::Inode { ino, .. }) = list.get(position).and_then(|e| e.hard_link()) else {
+                continue;
+            };
             let number = list.start().0 + position as i32;
             let group = *self.groups.entry((ino >> 30) as u8).or_insert(number);
             list.set_hard_link(position, HardLink::Group { group, first: group == number });

@@ -15,9 +15,10 @@ pub mod requested;
 
 use std::collections::HashSet;
 use std::sync::mpsc::Sender;
+use std::sync::Arc;
 
 use suisei_protocol::error::PeerMisbehaved;
-use suisei_protocol::flist::{FileList, FileKind, Ndx, Segment};
+use suisei_protocol::flist::{FileKind, FileList, Ndx, Order, Segment};
 use suisei_protocol::message::{Fate, FromReceiver, ToReceiver};
 use suisei_protocol::session::Direction;
 use suisei_protocol::transfer::{Item, TransferStats};
@@ -86,6 +87,7 @@ impl Receiver<'_> {
     ) -> Result<(), Failure> {
         match message {
             ToReceiver::Segment(segment) => {
+                let segment = self.without_duplicates(segment);
                 self.learn(&segment);
                 self.list.push(segment.clone());
                 self.ladder.add_list()?;
@@ -135,6 +137,14 @@ impl Receiver<'_> {
 
     fn tell(&self, message: FromReceiver) -> Result<(), Failure> {
         self.generator.send(message).map_err(|_| Failure::Sibling)
+    }
+
+    /// Drops the duplicates of a local sender's list; a remote link's decoder has done so.
+    fn without_duplicates(&self, segment: Arc<Segment>) -> Arc<Segment> {
+        if self.ctx.session.direction == Direction::Receiving {
+            return segment;
+        }
+        segment.without_duplicates(Order::of(self.ctx.session.version)).map_or(segment, Arc::new)
     }
 
     /// Takes what a segment brings beside its entries. Where both roles share the counters, the

@@ -11,24 +11,31 @@ fn describe(messages: &[ToReceiver]) -> Vec<String> {
         let line = match message {
             ToReceiver::Segment(s) => {
                 let name = |(ndx, e): (Ndx, crate::flist::EntryRef<'_>)| format!(" {ndx}={:?}", e.path());
-                let dir = s.dir().map_or("first".into(), |(ndx, e)| format!("{}:{:?}", ndx.0, e.entry().path()));
+                let dir =
+                    s.dir().map_or("first".into(), |(ndx, e)| format!("{}:{:?}", ndx.0, e.entry().path()));
                 format!("segment {dir} from {}:{}", s.start(), s.iter().map(name).collect::<String>())
             }
             ToReceiver::Item { ndx, item } => format!("item {ndx} {:04x}", item.flags.bits()),
-            ToReceiver::Begin { ndx, item, head } => format!("begin {ndx} {:04x} {}", item.flags.bits(), head.count),
-            ToReceiver::Token(Token::Literal(b)) => match lines.last_mut().filter(|l| l.starts_with("literal ")) {
-                Some(last) => {
-                    *last = format!("literal {}", last[8..].parse::<usize>().unwrap() + b.len());
-                    continue;
+            ToReceiver::Begin { ndx, item, head } => {
+                format!("begin {ndx} {:04x} {}", item.flags.bits(), head.count)
+            }
+            ToReceiver::Token(Token::Literal(b)) => {
+                match lines.last_mut().filter(|l| l.starts_with("literal ")) {
+                    Some(last) => {
+                        *last = format!("literal {}", last[8..].parse::<usize>().unwrap() + b.len());
+                        continue;
+                    }
+                    None => format!("literal {}", b.len()),
                 }
-                None => format!("literal {}", b.len()),
-            },
+            }
             ToReceiver::Token(Token::Copy(block)) => format!("copy {}", block.0),
             ToReceiver::End { sum } => format!("end {}", sum.len()),
             ToReceiver::ListEnd => "list end".into(),
             ToReceiver::Done => "done".into(),
             ToReceiver::Deleted(counts) => format!("deleted {}", counts.total()),
-            ToReceiver::Stats(stats) => format!("stats {} {} {}", stats.read, stats.written, stats.total_size),
+            ToReceiver::Stats(stats) => {
+                format!("stats {} {} {}", stats.read, stats.written, stats.total_size)
+            }
             other => format!("{other:?}"),
         };
         lines.push(line);
@@ -112,13 +119,18 @@ fn the_complete_small_session() {
 
 #[test]
 fn old_echoes_have_no_flags_and_lists_end_with_an_error_word() {
-    let list = r#"19 01 2e 00 10 00 00 25 7d 93 65 ed 41 00 00 98 01 "a" 06 00 00 00 a4 81 00 00 00 01 00 00 00"#;
+    let list =
+        r#"19 01 2e 00 10 00 00 25 7d 93 65 ed 41 00 00 98 01 "a" 06 00 00 00 a4 81 00 00 00 01 00 00 00"#;
     let data = r#"00*16 06 00 00 00 "hello" 0a 00 00 00 00 00*16"#;
     let old = messages(&pushed(session(27, recursive())), &format!("{list} 01 00 00 00 {data} ff*4 ff*4"));
     assert_eq!(old[2..], ["begin 1 8000 0", "literal 6", "end 16", "done", "done"]);
     let text = format!("{list} 01 00 00 00 00 a0 {data} 02 00 00 00 00 20 ff*4 ff*4 ff*4");
     let newer = messages(&pushed(session(29, recursive())), &text);
-    assert_eq!(newer[2..], ["begin 1 a000 0", "literal 6", "end 16", "done", "done", "done"], "the keep-alive is no item");
+    assert_eq!(
+        newer[2..],
+        ["begin 1 a000 0", "literal 6", "end 16", "done", "done", "done"],
+        "the keep-alive is no item"
+    );
     let stream = bytes(&text);
     let list = decode(&pushed(session(29, recursive())), &stream, stream.len()).unwrap();
     assert!(matches!(&list[0], ToReceiver::Segment(s) if s.io_errors() == IoErrors::GENERAL));
@@ -174,7 +186,10 @@ fn the_worked_pull_without_trailing_slash() {
     assert_eq!(lines[1], "segment 0:\"nt\" from 3: 3=\"nt/f0\" 4=\"nt/A\" 5=\"nt/B\"");
     assert_eq!(lines[2], "segment 1:\"nt/A\" from 7: 7=\"nt/A/f1\"");
     assert_eq!(lines[3], "segment 2:\"nt/B\" from 9:");
-    assert_eq!(lines[4..], ["list end", "done", "done", "done", "done", "done", "done", "stats 105 292 9", "done"]);
+    assert_eq!(
+        lines[4..],
+        ["list end", "done", "done", "done", "done", "done", "done", "stats 105 292 9", "done"]
+    );
 }
 
 /// A list of one file, all fields but its mtime idle.
@@ -254,12 +269,16 @@ fn lies_about_lists_end_the_session() {
 #[test]
 fn lies_about_items_end_the_session() {
     let pull = session(32, Layout::default());
-    let dir = "19 | 01 2e | 00 00 10 | 65 25 7d 93 | ed 41 00 00 | 80 98 | 01 61 | 00 06 00 | a4 81 00 00 | 00 00";
+    let dir =
+        "19 | 01 2e | 00 00 10 | 65 25 7d 93 | ed 41 00 00 | 80 98 | 01 61 | 00 06 00 | a4 81 00 00 | 00 00";
     let cases: &[(&str, Error)] = &[
         ("03 00 20", PeerMisbehaved::UnknownIndex(Ndx(2)).into()),
         ("01 00 a0", PeerMisbehaved::NotRegular(Ndx(0)).into()),
         ("00 00 02 00 a0", PeerMisbehaved::LatePhase(2).into()),
-        ("02 00 a0 01 00 00 00 bc 02 00 00 02 00 00 00 00*4 fe ff ff ff", PeerMisbehaved::BlockIndex { index: 1, count: 1 }.into()),
+        (
+            "02 00 a0 01 00 00 00 bc 02 00 00 02 00 00 00 00*4 fe ff ff ff",
+            PeerMisbehaved::BlockIndex { index: 1, count: 1 }.into(),
+        ),
         ("ff 03", PeerMisbehaved::UnknownIndex(Ndx(-4)).into()),
     ];
     for (text, expected) in cases {

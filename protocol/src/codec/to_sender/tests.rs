@@ -134,6 +134,7 @@ fn announced_sums_cost_nothing_until_they_arrive() {
 #[test]
 fn a_confirmation_is_a_notice() {
     let mut out = Vec::new();
-    let notice = ToSenderEncoder::new(&session(32, Layout::default())).encode(ToSender::Succeeded(Ndx(2)), &mut out);
+    let notice =
+        ToSenderEncoder::new(&session(32, Layout::default())).encode(ToSender::Succeeded(Ndx(2)), &mut out);
     assert_eq!((notice, out), (Ok(Some(Notice::Success(Ndx(2)))), Vec::new()));
 }

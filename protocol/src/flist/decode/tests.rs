@@ -7,7 +7,11 @@ use crate::session::{Compat, Layout, Session};
 use crate::support::{archive, bytes, incremental, session};
 
 /// Reads one list with its end mark; what is left over must be nothing.
-fn read(decoder: &mut EntryDecoder, mut list: SegmentBuilder, bytes: &[u8]) -> Result<(SegmentBuilder, IoErrors), Stop> {
+fn read(
+    decoder: &mut EntryDecoder,
+    mut list: SegmentBuilder,
+    bytes: &[u8],
+) -> Result<(SegmentBuilder, IoErrors), Stop> {
     let mut at = 0;
     loop {
         for cut in 0..=bytes.len() - at {
@@ -105,7 +109,8 @@ fn the_worked_example_of_29() {
     let link = Some(HardLink::Inode { dev: 0xFE01, ino: 0x9B_E0A3 });
     assert_eq!(list.get(4).unwrap().hard_link(), link);
     assert_eq!(list.get(6).unwrap().hard_link(), link);
-    let content: Vec<bool> = [0, 5].map(|i| list.get(i).unwrap().flags().contains(EntryFlags::CONTENT_DIR)).into();
+    let content: Vec<bool> =
+        [0, 5].map(|i| list.get(i).unwrap().flags().contains(EntryFlags::CONTENT_DIR)).into();
     assert_eq!(content, [true, true], "derived: both lie below the top directory");
 }
 
@@ -243,10 +248,14 @@ fn the_worked_push_of_segments_and_back() {
     }
     let numbers: Vec<(i32, String)> = lists
         .live()
-        .flat_map(|s| s.iter().map(|(ndx, e)| (ndx.0, String::from_utf8(e.wire_path().to_vec()).unwrap())).collect::<Vec<_>>())
+        .flat_map(|s| {
+            s.iter()
+                .map(|(ndx, e)| (ndx.0, String::from_utf8(e.wire_path().to_vec()).unwrap()))
+                .collect::<Vec<_>>()
+        })
         .collect();
-    let expected =
-        [(1, "."), (2, "f0"), (3, "A"), (4, "B"), (6, "A/f1"), (7, "A/AA"), (9, "A/AA/f2")].map(|(n, s)| (n, s.to_owned()));
+    let expected = [(1, "."), (2, "f0"), (3, "A"), (4, "B"), (6, "A/f1"), (7, "A/AA"), (9, "A/AA/f2")]
+        .map(|(n, s)| (n, s.to_owned()));
     assert_eq!(numbers, expected);
 }
 
@@ -342,7 +351,8 @@ fn an_over_long_symlink_target_is_refused_before_it_arrives() {
 #[test]
 fn a_missing_argument_is_legal_where_it_was_asked_for() {
     let layout = Layout { missing_args: true, ..Layout::default() };
-    let list = first_list(&session(32, layout), &file("1a", r#"01 "x""#).replace("a4 81 00 00 | ", "")).unwrap().0;
+    let list =
+        first_list(&session(32, layout), &file("1a", r#"01 "x""#).replace("a4 81 00 00 | ", "")).unwrap().0;
     assert_eq!(list.get(0).unwrap().kind(), FileKind::Missing);
 }
 
@@ -352,8 +362,16 @@ fn a_device_is_never_same_as_one_before_a_special_at_27() {
     let mut list = SegmentBuilder::new(Ndx(0), None);
     let rdev = Rdev { major: 1, minor: 3 };
     for (path, mode) in [(&b"a"[..], 0o20_666), (b"b", 0o10_644), (b"c", 0o20_666), (b"d", 0o20_666)] {
-        let entry =
-            NewEntry { path, mode: Mode(mode), size: 0, mtime: 1, mtime_nsec: 0, uid: 0, gid: 0, flags: EntryFlags::empty() };
+        let entry = NewEntry {
+            path,
+            mode: Mode(mode),
+            size: 0,
+            mtime: 1,
+            mtime_nsec: 0,
+            uid: 0,
+            gid: 0,
+            flags: EntryFlags::empty(),
+        };
         let rdev = (mode == 0o20_666).then_some(rdev);
         list.push(entry, Extra { rdev, ..Extra::default() }).unwrap();
     }
