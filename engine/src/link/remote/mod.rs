@@ -244,13 +244,13 @@ impl Connection {
         let Some((who, failure)) = self.verdict() else {
             // Whatever the peer no longer reads now it did not need: its last word has arrived.
             self.outgoing.flush(self.patience(FLUSH_TIME));
-            self.part(self.session.side == Side::Client);
+            self.part(self.session.side == Side::Client, DRAIN_TIME);
             return Ok(());
         };
         self.report_rest();
         self.observer.event(Event::Failed { who: who.unwrap_or(self.who()), failure: &failure });
         let told = self.tell(&failure);
-        self.part(told);
+        self.part(told, DRAIN_TIME);
         Err(failure)
     }
 
@@ -282,7 +282,7 @@ impl Connection {
 
     /// Ends a run whose peer expects nothing more and is about to close.
     pub(crate) fn end_quietly(mut self) {
-        self.part(true);
+        self.part(true, DRAIN_TIME);
     }
 
     fn patience(&self, most: Duration) -> Duration {
@@ -320,7 +320,7 @@ impl Connection {
     }
 
     /// Closes the output and ends the threads; `drain` reads on until the peer has closed too.
-    fn part(&mut self, drain: bool) {
+    fn part(&mut self, drain: bool, time: Duration) {
         self.outgoing.close(true);
         let output = self.writer.take().and_then(|writer| writer.join().ok());
         let is_socket = output.as_ref().is_some_and(|fd| {
@@ -329,7 +329,7 @@ impl Connection {
         });
         drop(output);
         self.listen();
-        let time = if drain || is_socket { self.patience(DRAIN_TIME) } else { Duration::ZERO };
+        let time = if drain || is_socket { self.patience(time) } else { Duration::ZERO };
         self.shared.drain_for(time);
         self.incoming.wake();
         self.report_rest();
@@ -348,7 +348,10 @@ impl Drop for Connection {
     fn drop(&mut self) {
         if self.writer.is_some() {
             self.fail(self.who, Failure::Sibling);
-            self.part(false);
+            self.part(false, HURRIED_TIME);
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
