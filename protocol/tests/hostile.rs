@@ -223,7 +223,13 @@ fn segments_and_indexes() {
             "index 2147483647",
             2,
         ),
-        ("more phases than there are", receiving(), [list(&[(b"f", FILE)]), vec![0; 9]].concat(), "", 2),
+        (
+            "more phases than there are",
+            receiving(),
+            [list(&[(b"f", FILE)]), vec![0; 24]].concat(),
+            "follows the goodbye",
+            2,
+        ),
     ]);
 }
 
