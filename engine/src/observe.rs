@@ -74,6 +74,19 @@ pub enum What<'a> {
         /// The reason.
         error: &'a io::Error,
     },
+    /// A system call on a name that stands inside its wording, verbatim:
+    /// `rsync: [WHO] BEFORE PATH AFTER: REASON (ERRNO)` without the blanks around PATH, such as
+    /// `delete_file: unlink(X) failed` or `symlink "X" -> "Y" failed`.
+    Around {
+        /// Text in front.
+        before: &'static str,
+        /// The name, as the text wants it.
+        path: &'a [u8],
+        /// Text behind.
+        after: &'a [u8],
+        /// The reason.
+        error: &'a io::Error,
+    },
     /// A sentence around a name: BEFORE, then PATH, then AFTER; no `[WHO]`, no quotes added.
     Sentence {
         /// Text in front.

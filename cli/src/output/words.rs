@@ -47,6 +47,12 @@ pub fn problem(problem: &Problem<'_>) -> Vec<u8> {
             line.extend_from_slice(path);
             line.extend(format!("\": {}", reason(error)).into_bytes());
         }
+        What::Around { before, path, after, error } => {
+            line.extend(format!("rsync: [{}] {before}", role(problem.who)).into_bytes());
+            line.extend_from_slice(path);
+            line.extend_from_slice(after);
+            line.extend(format!(": {}", reason(error)).into_bytes());
+        }
         What::Sentence { before, path, after } => {
             line.extend_from_slice(before.as_bytes());
             line.extend_from_slice(path);

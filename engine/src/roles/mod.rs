@@ -1,6 +1,7 @@
 //! Generator, sender, receiver.
 
 pub mod attributes;
+pub mod backup;
 pub mod destination;
 pub mod generator;
 pub mod receiver;

@@ -37,6 +37,7 @@ impl Observer for Heard {
                 What::Call { call, path, .. } | What::Reason { text: call, path, .. } => {
                     format!("{call} {}", text(path.rsplit(|&b| b == b'/').next().unwrap_or(path)))
                 }
+                What::Around { before, path, after, .. } => format!("{before}{}{}", text(path), text(after)),
                 What::Sentence { before, path, after } => format!("{before}{}{after}", text(path)),
             },
             Event::Note(path, Note::SkippingDirectory) => format!("skipping directory {}", text(path.as_bytes())),

@@ -9,9 +9,9 @@ use suisei_protocol::error::PeerMisbehaved;
 use suisei_protocol::flist::RelPath;
 use suisei_protocol::transfer::{BasisKind, Item};
 
-use super::backup::Backups;
 use super::partial::Partials;
-use crate::tree::Dir;
+use crate::roles::backup::Backups;
+use crate::tree::{Dir, Tree};
 use crate::{Context, Failure};
 
 /// Where a basis lies.
@@ -35,9 +35,10 @@ pub(super) struct Basis {
 /// Where a wanted file goes, and what may serve as its basis.
 pub(super) struct Bases<'a> {
     pub(super) ctx: &'a Context,
+    pub(super) tree: &'a Tree,
     pub(super) dir: &'a Arc<Dir>,
     pub(super) path: RelPath<'a>,
-    pub(super) backups: &'a Backups<'a>,
+    pub(super) backups: Option<&'a Backups>,
     pub(super) partials: &'a Partials<'a>,
 }
 
@@ -76,10 +77,7 @@ impl Bases<'_> {
                 let dir = self.partials.existing(self.path)?;
                 dir.open_regular(self.path.name()).ok()?.0
             }
-            Place::Backup => {
-                let (dir, name) = self.backups.existing(self.path)?;
-                dir.open_regular(&name).ok()?.0
-            }
+            Place::Backup => self.backups?.open(self.tree, self.path).ok()?,
         };
         Some(Basis { file, place })
     }

@@ -133,7 +133,7 @@ impl Receiver<'_> {
             }
         };
         let bases =
-            Bases { ctx: self.ctx, dir: &spot.dir, path, backups: &self.backups, partials: &self.partials };
+            Bases { ctx: self.ctx, tree: &self.destination.tree, dir: &spot.dir, path, backups: self.backups.as_ref(), partials: &self.partials };
         let wants_basis = head.count > 0;
         let basis = if wants_basis { bases.open(item)? } else { None };
         let Some(draft) = self.workshop.draft(self.ctx, self.destination, &spot, entry.mode().permissions()) else {

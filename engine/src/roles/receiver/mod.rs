@@ -3,7 +3,6 @@
 //!
 //! Wire: protocol/doc/20-transfer.md#5-reconstruction-and-verification
 
-pub mod backup;
 mod basis;
 mod file;
 mod ladder;
@@ -23,12 +22,12 @@ use suisei_protocol::message::{Fate, FromReceiver, ToReceiver};
 use suisei_protocol::session::Direction;
 use suisei_protocol::transfer::{Item, TransferStats};
 
-use self::backup::Backups;
 use self::ladder::{Ladder, Step};
 use self::output::Workshop;
 use self::partial::Partials;
 use self::place::{Delayed, Site};
 use self::progress::Meter;
+use super::backup::Backups;
 use super::destination::Destination;
 use crate::context::Reporter;
 use crate::link::{Handover, Inbox};
@@ -53,7 +52,7 @@ pub fn run<L: Handover>(
         failed_once: HashSet::new(),
         delayed: Vec::new(),
         workshop: Workshop::open(ctx, destination)?,
-        backups: Backups::new(ctx, destination),
+        backups: Backups::new(ctx, &destination.tree),
         partials: Partials::new(ctx, destination),
         meter: Meter::new(ctx),
     };
@@ -74,7 +73,7 @@ struct Receiver<'a> {
     failed_once: HashSet<Ndx>,
     delayed: Vec<Delayed>,
     workshop: Workshop,
-    backups: Backups<'a>,
+    backups: Option<Backups>,
     partials: Partials<'a>,
     meter: Meter,
 }
@@ -130,7 +129,7 @@ impl Receiver<'_> {
             ctx: self.ctx,
             destination: self.destination,
             workshop: &self.workshop,
-            backups: &self.backups,
+            backups: self.backups.as_ref(),
             partials: &self.partials,
         }
     }

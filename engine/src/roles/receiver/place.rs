@@ -5,9 +5,8 @@
 
 use std::io;
 
-use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath, RelPathBuf};
+use suisei_protocol::flist::{EntryRef, Ndx, RelPath, RelPathBuf};
 
-use super::backup::{Backups, Original};
 use super::output::{Draft, Spot, Workshop};
 use super::partial::Partials;
 use super::WHO;
@@ -15,6 +14,7 @@ use crate::failure::reason;
 use crate::observe::{Class, Problem, What};
 use crate::options::Partial;
 use crate::roles::attributes;
+use crate::roles::backup::{Backups, Original};
 use crate::roles::destination::Destination;
 use crate::tree::{Dir, NotApplied, TempFile, Times};
 use crate::{Context, Failure};
@@ -25,7 +25,7 @@ pub(super) struct Site<'a> {
     pub(super) ctx: &'a Context,
     pub(super) destination: &'a Destination,
     pub(super) workshop: &'a Workshop,
-    pub(super) backups: &'a Backups<'a>,
+    pub(super) backups: Option<&'a Backups>,
     pub(super) partials: &'a Partials<'a>,
 }
 
@@ -70,8 +70,8 @@ impl<'a> Site<'a> {
                 if self.ctx.options.place.delay_updates {
                     return Ok(self.put_off(temp, ndx, spot));
                 }
-                if !is_redo {
-                    self.back_up(spot.path)?;
+                if !is_redo && !self.back_up(spot.path) {
+                    return Ok(Placed::Not);
                 }
                 Ok(if self.rename(temp, spot, &spot.dir, spot.path.name().to_vec()) {
                     Placed::InPlace
@@ -133,19 +133,11 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Backs up what is about to be replaced. Without its backup nothing may be replaced, now or
-    /// later in this run.
-    fn back_up(self, path: RelPath<'_>) -> Result<(), Failure> {
-        if !self.backups.are_wanted() {
-            return Ok(());
-        }
-        let found = self.destination.tree.stat(path).ok().flatten();
-        let Some(now) = found.filter(|meta| meta.kind() != FileKind::Directory) else { return Ok(()) };
-        self.backups.make(path, &now, Original::Replaced).map_err(|error| {
-            let name = self.destination.tree.full_name(path);
-            let name = String::from_utf8_lossy(&name);
-            Failure::FileIo { text: format!("rsync: [receiver] backup of \"{name}\" failed: {}", reason(&error)) }
-        })
+    /// Backs up what is about to be replaced; false (and reported) if that failed: without its
+    /// backup nothing may be replaced.
+    fn back_up(self, path: RelPath<'_>) -> bool {
+        let Some(backups) = self.backups else { return true };
+        backups.keep(self.ctx, WHO, &self.destination.tree, path, Original::Stays).is_ok()
     }
 
     /// Sets the attributes of a temp file; `mtime` overrides the modification time.
@@ -197,7 +189,9 @@ impl<'a> Site<'a> {
     /// Moves a delayed file into place. A problem is reported, and the file stays where it is.
     pub(super) fn place_delayed(self, delayed: &Delayed) -> Result<bool, Failure> {
         let path = delayed.path.as_path();
-        self.back_up(path)?;
+        if !self.back_up(path) {
+            return Ok(false);
+        }
         let moved = match (self.partials.existing(path), self.destination.tree.parent(path)) {
             (Some(from), Ok(to)) => from.rename(path.name(), &to, path.name()),
             (None, _) => Err(io::ErrorKind::NotFound.into()),
