@@ -17,7 +17,7 @@ fn events<'a>(recorded: &Recorded, session: &Session, pieces: impl Iterator<Item
     for piece in pieces {
         replay.feed(piece).unwrap_or_else(|e| panic!("{}: {e}", recorded.name));
     }
-    assert!(replay.ended_well(), "{}", recorded.name);
+    assert!(replay.ended_well() || recorded.exit == 1, "{}", recorded.name);
     print(&replay.messages)
 }
 
@@ -77,8 +77,8 @@ fn handshakes_stop_at_the_same_byte() {
             [(Side::Client, &recorded.down, opened.down), (Side::Server, &recorded.up, opened.up)]
         {
             let mut handshake = Handshake::new(recorded.offer(side, opened.client.seed)).unwrap();
-            let mut taken = 0;
-            for upto in 0..=input.len() {
+            let mut taken = if side == Side::Client { recorded.start.down } else { recorded.start.up };
+            for upto in taken..=input.len() {
                 match handshake.feed(&input[taken..upto]).unwrap() {
                     Progress::NeedMore { consumed } => taken += consumed,
                     Progress::Done { consumed, .. } => {

@@ -64,6 +64,7 @@ fn hash(bytes: &[u8]) -> u32 {
 fn put_message(message: &Message, text: &mut String) {
     let _ = match message {
         Message::Filter(rule) => writeln!(text, "filter {:?}", String::from_utf8_lossy(rule)),
+        Message::Name(name) => writeln!(text, "name {:?}", String::from_utf8_lossy(name)),
         Message::Notice(notice) => writeln!(text, "notice {}", notice_text(notice)),
         Message::ToSender(message) => put_to_sender(message, text),
         Message::ToReceiver(message) => put_to_receiver(message, text),

@@ -5,10 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use suisei_protocol::session::{
-    Capabilities, CompressWish, Direction, Handshake, IncrementalRecursion, Layout, Offer, Progress, Session,
+    put_arguments, take_line, ArgumentBlock, Capabilities, CompressWish, DaemonClient, DaemonEvent,
+    Direction, Greeting, Handshake, IncrementalRecursion, Layout, ModuleRequest, Offer, Progress, Session,
     Side, SumChoice, Version,
 };
 use suisei_protocol::transfer::Compressor;
+use suisei_protocol::wire::Reader;
 
 /// One recorded session.
 pub struct Recorded {
@@ -18,13 +20,26 @@ pub struct Recorded {
     pub up: Vec<u8>,
     /// Server to client.
     pub down: Vec<u8>,
-    /// The server's command line.
+    /// The server's command line, or what came instead of it.
     pub words: Vec<String>,
+    /// What stands in front of the handshake.
+    pub start: Start,
     pub exit: i32,
     pub stdout: String,
     pub tree: String,
     /// The destination's files before the run.
     pub basis: HashMap<String, Vec<u8>>,
+}
+
+/// What stands in front of the handshake: nothing, secluded words, or a daemon's text phase.
+#[derive(Default)]
+pub struct Start {
+    pub up: usize,
+    pub down: usize,
+    /// The version that a greeting settled.
+    pub agreed: Option<Version>,
+    /// The client's own version, where no version int tells.
+    pub greeted: Option<Version>,
 }
 
 /// A handshake that both streams agree on.
@@ -58,7 +73,7 @@ impl Recorded {
             rest.split("== ").next().unwrap().trim_end().to_owned()
         };
         let basis = fs::read_dir(wire().join("basis").join(section("basis"))).into_iter().flatten();
-        Recorded {
+        let mut recorded = Recorded {
             name: folder.file_name().unwrap().to_str().unwrap().to_owned(),
             up: fs::read(folder.join("up.bin")).unwrap(),
             down: fs::read(folder.join("down.bin")).unwrap(),
@@ -70,7 +85,71 @@ impl Recorded {
                 .map(|file| file.unwrap())
                 .map(|file| (file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap()))
                 .collect(),
+            start: Start::default(),
             folder,
+        };
+        recorded.begin();
+        recorded
+    }
+
+    /// Reads what stands in front of the handshake.
+    fn begin(&mut self) {
+        if self.has("--daemon") {
+            self.begin_daemon();
+        }
+        if self.bundle().0.contains('s') {
+            let up = self.start.up;
+            self.start.up += self.take_words(ArgumentBlock::secluded(), up);
+        }
+    }
+
+    /// Lives through the text phase as a client; what it writes must be what was recorded.
+    fn begin_daemon(&mut self) {
+        let greeting = take_line(&mut Reader::new(&self.up), 1024).unwrap();
+        let ours = Version::new(Greeting::parse(&greeting).unwrap().version).unwrap();
+        let lines: Vec<&[u8]> = self.up.split(|b| *b == b'\n').collect();
+        let module = ModuleRequest::parse(lines[1]).unwrap();
+        let mut client = DaemonClient::new(ours, module, Vec::new()).unwrap();
+        loop {
+            let (consumed, event) = client.feed(&self.down[self.start.down..]).unwrap();
+            self.start.down += consumed;
+            match event.expect("the text phase is complete") {
+                DaemonEvent::Line(_) => {}
+                DaemonEvent::LoginWanted => client.login(b"bob", b"s3cret").unwrap(),
+                DaemonEvent::Ready(agreed) => {
+                    self.start.agreed = Some(agreed);
+                    break;
+                }
+                DaemonEvent::ListEnd => panic!("{}: a list of modules", self.name),
+            }
+        }
+        let written = client.output();
+        assert!(self.up.starts_with(&written), "{}: what a daemon's client writes", self.name);
+        self.start.greeted = Some(ours);
+        self.words.clear();
+        let block = ArgumentBlock::of_daemon(self.start.agreed.unwrap());
+        self.start.up = written.len() + self.take_words(block, written.len());
+    }
+
+    /// Adds a block of words and returns its length; writing them again must give the same bytes.
+    fn take_words(&mut self, mut block: ArgumentBlock, from: usize) -> usize {
+        let mut reader = Reader::new(&self.up[from..]);
+        let mut words = Vec::new();
+        while let Some(word) = block.take_word(&mut reader).unwrap() {
+            words.push(word);
+        }
+        let mut again = Vec::new();
+        put_arguments(&block, &words, &mut again).unwrap();
+        assert_eq!(again, self.up[from..from + reader.consumed()], "{}", self.name);
+        self.words.extend(words.into_iter().map(|word| String::from_utf8(word).unwrap()));
+        again.len()
+    }
+
+    /// Whether the names of `--files-from` travel in front of the list.
+    pub fn has_names(&self) -> bool {
+        match self.is_pull() {
+            true => self.has("--files-from=-"),
+            false => self.has("--files-from"),
         }
     }
 
@@ -130,7 +209,10 @@ impl Recorded {
     /// What one end brought, as the command line says.
     pub fn offer(&self, side: Side, seed: i32) -> Offer {
         let (letters, capabilities) = self.bundle();
-        let announced = u32::from_le_bytes(self.up[..4].try_into().unwrap());
+        let own = self.start.greeted.unwrap_or_else(|| {
+            let int = self.up[self.start.up..][..4].try_into().unwrap();
+            Version::new(u32::from_le_bytes(int)).unwrap()
+        });
         let server_sends = self.is_pull();
         let sends = (side == Side::Server) == server_sends;
         let late = ["--delay-updates", "--delete-before", "--delete-after"];
@@ -146,8 +228,8 @@ impl Recorded {
         Offer {
             side,
             direction: if sends { Direction::Sending } else { Direction::Receiving },
-            version: if side == Side::Client { Version::new(announced).unwrap() } else { Version::NEWEST },
-            agreed: None,
+            version: if side == Side::Client { own } else { Version::NEWEST },
+            agreed: self.start.agreed,
             capabilities: Capabilities::parse(capabilities.as_bytes()),
             recursion: if refused { IncrementalRecursion::Refused } else { IncrementalRecursion::Allowed },
             sums: sums.flatten(),
@@ -163,15 +245,16 @@ impl Recorded {
     /// Runs the handshake of both ends, and checks that our server would have written the
     /// recorded bytes.
     pub fn open(&self) -> Opened {
-        let (client, down) = shake(Handshake::new(self.offer(Side::Client, 0)).unwrap(), &self.down);
+        let Start { up, down, .. } = self.start;
+        let (client, end) = shake(Handshake::new(self.offer(Side::Client, 0)).unwrap(), &self.down[down..]);
         let mut server = Handshake::new(self.offer(Side::Server, client.seed)).unwrap();
-        let Ok(Progress::Done { consumed: up, session }) = server.feed(&self.up) else {
+        let Ok(Progress::Done { consumed, session }) = server.feed(&self.up[up..]) else {
             panic!("{}: the server's handshake", self.name)
         };
-        assert_eq!(server.output(), &self.down[..down], "{}: what a server opens with", self.name);
+        assert_eq!(server.output(), &self.down[down..down + end], "{}: what a server opens with", self.name);
         let same = Session { side: client.side, direction: client.direction, ..session.clone() };
         assert_eq!(client, same, "{}: both ends agree", self.name);
-        Opened { client, server: session, up, down }
+        Opened { client, server: session, up: up + consumed, down: down + end }
     }
 }
 

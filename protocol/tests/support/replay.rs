@@ -17,6 +17,8 @@ use super::Recorded;
 pub enum Message {
     /// A filter rule; the end of the list is an empty one.
     Filter(Vec<u8>),
+    /// A name of `--files-from`; the end of the names is an empty one.
+    Name(Vec<u8>),
     ToReceiver(ToReceiver),
     ToSender(ToSender),
     Notice(Notice),
@@ -41,22 +43,32 @@ pub struct Replay {
     demux: Demux,
     input: Input,
     filters: bool,
+    names: bool,
     codec: Codec,
     files: Files,
     /// The data stream without frames.
     pub data: Vec<u8>,
     /// Length of the filter list in `data`.
     pub filter_len: usize,
+    /// Length of the names behind it.
+    pub names_len: usize,
     pub messages: Vec<Message>,
 }
 
 impl Replay {
     pub fn new(recorded: &Recorded, session: &Session) -> Self {
         let server = session.side == suisei_protocol::session::Side::Server;
+        let mut demux = Demux::new(session);
+        let names = session.direction == Direction::Sending && recorded.has_names();
+        let filters = server && recorded.has_filters();
+        if names && !filters {
+            demux.expect_names();
+        }
         Replay {
-            demux: Demux::new(session),
+            demux,
             input: Input::new(),
-            filters: server && recorded.has_filters(),
+            filters,
+            names,
             codec: match session.direction {
                 Direction::Sending => Codec::ToSender(ToSenderDecoder::new(session)),
                 Direction::Receiving => {
@@ -66,6 +78,7 @@ impl Replay {
             files: Files::new(recorded, session),
             data: Vec::new(),
             filter_len: 0,
+            names_len: 0,
             messages: Vec::new(),
         }
     }
@@ -123,7 +136,19 @@ impl Replay {
             })?;
             self.filters = !rule.is_empty();
             self.filter_len += 4 + rule.len();
+            if self.names && !self.filters {
+                self.demux.expect_names();
+            }
             return Ok(Message::Filter(rule));
+        }
+        if self.names {
+            let name = self.input.decode(|r| {
+                let end = r.rest().iter().position(|b| *b == 0).ok_or(Stop::Short)?;
+                r.take(end + 1).map(|name| name[..end].to_vec())
+            })?;
+            self.names = !name.is_empty();
+            self.names_len += name.len() + 1;
+            return Ok(Message::Name(name));
         }
         match &mut self.codec {
             Codec::ToSender(codec) => codec.decode(&mut self.input).map(Message::ToSender),
