@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 pub mod client;
@@ -22,9 +23,10 @@ pub mod signals;
 
 use exit::{Code, Refusal};
 use options::environment::Environment;
+use options::typed::{Outbuf, Stderr};
 use options::{help, parse};
 use output::escape::HighBytes;
-use output::{final_line, Channel, Screen};
+use output::{final_line, Buffering, Channel, Screen};
 use plan::{Intent, Plan};
 
 /// Runs the program; `words` is the whole argument vector. The name it was called by does not
@@ -45,37 +47,36 @@ fn run(words: Vec<OsString>) -> u8 {
     };
     let is_server = words.first().is_some_and(|word| word == "--server");
     let intent = if is_server { Ok(Intent::Serve) } else { plan::intent(words, &environment) };
-    let screen = |high, all_to_err| Arc::new(Screen::new(high, all_to_err, interrupted.clone()));
+    let plain = |high| Screen::new(high, false, Buffering::Lines, interrupted.clone());
     match intent {
         Ok(Intent::Serve) => {
             let line: Vec<Vec<u8>> = words.iter().map(|word| word.clone().into_vec()).collect();
             server::run(&line, &environment, interrupted)
         }
         Ok(Intent::Run(plan)) => {
-            let screen = screen(high_bytes(&plan), plan.wishes.stderr() == options::typed::Stderr::All);
+            let screen = Arc::new(screen(&plan, interrupted.clone()));
             if let Err(refusal) = parse::refuse_not_yet(&plan.wishes.typed) {
                 return refuse(&refusal, &screen);
             }
             client::Client { plan: &plan, environment: &environment, screen, interrupted }.run()
         }
         Ok(Intent::Show(show)) => {
-            screen(HighBytes::Raw, false).lines(Channel::Out, help::text(show).as_bytes());
+            plain(HighBytes::Raw).lines(Channel::Out, help::text(show).as_bytes());
             Code::Ok as u8
         }
         Ok(Intent::Usage) => {
-            screen(HighBytes::Raw, false).lines(Channel::Err, help::usage().as_bytes());
-            refuse(&Refusal::usage(""), &screen(HighBytes::Raw, false))
+            plain(HighBytes::Raw).lines(Channel::Err, help::usage().as_bytes());
+            refuse(&Refusal::usage(""), &plain(HighBytes::Raw))
         }
-        Err(refusal) => refuse(&refusal, &screen(HighBytes::Escape, false)),
+        Err(refusal) => refuse(&refusal, &plain(HighBytes::Escape)),
     }
 }
 
-fn high_bytes(plan: &Plan) -> HighBytes {
-    if plan.wishes.typed.output.eight_bit {
-        HighBytes::Raw
-    } else {
-        HighBytes::Escape
-    }
+fn screen(plan: &Plan, interrupted: Arc<AtomicBool>) -> Screen {
+    let output = &plan.wishes.typed.output;
+    let high = if output.eight_bit { HighBytes::Raw } else { HighBytes::Escape };
+    let buffering = if output.outbuf == Some(Outbuf::Full) { Buffering::Blocks } else { Buffering::Lines };
+    Screen::new(high, plan.wishes.stderr() == Stderr::All, buffering, interrupted)
 }
 
 fn refuse(refusal: &Refusal, screen: &Screen) -> u8 {

@@ -19,6 +19,6 @@ pub mod time;
 mod words;
 
 pub use printer::{Printer, Settings};
-pub use screen::{Channel, Screen};
+pub use screen::{Buffering, Channel, Screen};
 pub use server::{Forwarder, ServerSettings};
 pub use words::{cause, failure, final_line, is_explained, reason, role};

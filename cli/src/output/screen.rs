@@ -15,6 +15,19 @@ pub enum Channel {
     Err,
 }
 
+/// When standard output is written (`--outbuf`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Buffering {
+    /// After each line.
+    #[default]
+    Lines,
+    /// When much has gathered, and at the end.
+    Blocks,
+}
+
+/// How much of standard output gathers under [`Buffering::Blocks`], in bytes.
+const BLOCK: usize = 32 * 1024;
+
 /// Both streams, under one lock so that lines never mix.
 ///
 /// A reader that went away ends the run: the first failed write sets the interrupt flag, and
@@ -24,6 +37,7 @@ pub struct Screen {
     high: HighBytes,
     /// `--stderr=all`: everything goes to standard error.
     all_to_err: bool,
+    buffering: Buffering,
     state: Mutex<State>,
     closed: AtomicBool,
     interrupt: Arc<AtomicBool>,
@@ -33,12 +47,21 @@ pub struct Screen {
 struct State {
     /// Whether a progress line stands without its newline.
     line_open: bool,
+    /// What standard output still has to get.
+    pending: Vec<u8>,
 }
 
 impl Screen {
     /// Takes both streams. `interrupt` is set when standard output is closed by its reader.
-    pub fn new(high: HighBytes, all_to_err: bool, interrupt: Arc<AtomicBool>) -> Self {
-        Screen { high, all_to_err, state: Mutex::default(), closed: AtomicBool::new(false), interrupt }
+    pub fn new(high: HighBytes, all_to_err: bool, buffering: Buffering, interrupt: Arc<AtomicBool>) -> Self {
+        Screen {
+            high,
+            all_to_err,
+            buffering,
+            state: Mutex::default(),
+            closed: AtomicBool::new(false),
+            interrupt,
+        }
     }
 
     /// Whether the reader of standard output went away.
@@ -51,49 +74,58 @@ impl Screen {
         let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
         let mut out = Vec::with_capacity(text.len() + 1);
         if std::mem::take(&mut state.line_open) {
-            self.write(Channel::Out, b"\n");
+            self.write(&mut state, Channel::Out, b"\n");
         }
         for line in text.split_inclusive(|&b| b == b'\n') {
             out.extend_from_slice(&escape(line, self.high));
         }
-        self.write(channel, &out);
+        self.write(&mut state, channel, &out);
     }
 
     /// Writes one line whose body may hold any byte, newlines included.
     pub fn line(&self, channel: Channel, body: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
         if std::mem::take(&mut state.line_open) {
-            self.write(Channel::Out, b"\n");
+            self.write(&mut state, Channel::Out, b"\n");
         }
         let mut line = Vec::with_capacity(body.len() + 1);
         line.extend_from_slice(body);
         line.push(b'\n');
-        self.write(channel, &escape(&line, self.high));
+        self.write(&mut state, channel, &escape(&line, self.high));
     }
 
     /// Draws a progress line, which stays open unless it is complete.
     pub fn progress(&self, text: &str, complete: bool) {
         let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
         state.line_open = !complete;
-        self.write(Channel::Out, text.as_bytes());
+        self.write(&mut state, Channel::Out, text.as_bytes());
     }
 
-    /// Ends an open progress line.
+    /// Ends an open progress line and writes what has gathered.
     pub fn finish(&self) {
         let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
         if std::mem::take(&mut state.line_open) {
-            self.write(Channel::Out, b"\n");
+            self.write(&mut state, Channel::Out, b"\n");
+        }
+        self.flush(&mut state);
+    }
+
+    fn write(&self, state: &mut State, channel: Channel, bytes: &[u8]) {
+        if channel == Channel::Err || self.all_to_err {
+            // Nobody may be listening; the exit code still tells.
+            let _ = io::stderr().write_all(bytes);
+            return;
+        }
+        state.pending.extend_from_slice(bytes);
+        if self.buffering == Buffering::Lines || state.pending.len() >= BLOCK {
+            self.flush(state);
         }
     }
 
-    fn write(&self, channel: Channel, bytes: &[u8]) {
-        let result = if channel == Channel::Err || self.all_to_err {
-            io::stderr().write_all(bytes)
-        } else {
-            let mut out = io::stdout().lock();
-            out.write_all(bytes).and_then(|()| out.flush())
-        };
-        if result.is_err() && channel == Channel::Out {
+    fn flush(&self, state: &mut State) {
+        let bytes = std::mem::take(&mut state.pending);
+        let mut out = io::stdout().lock();
+        if out.write_all(&bytes).and_then(|()| out.flush()).is_err() {
             self.closed.store(true, Relaxed);
             self.interrupt.store(true, Relaxed);
         }

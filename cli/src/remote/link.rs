@@ -18,7 +18,7 @@ use crate::output::info::Debug;
 use crate::output::{Channel, Screen};
 use crate::plan::is_by_shell;
 
-/// Names the built-in transport in `--rsh`.
+/// Names the built-in transport in `--rsh`; its settings may follow.
 const BUILTIN: &[u8] = b"builtin";
 
 /// What runs at the far end, as far as we have to wait for it.
@@ -97,8 +97,12 @@ impl Dialer<'_> {
     /// Runs words on the machine.
     fn run(&self, server: &[Vec<u8>], port: Option<u32>) -> Result<(Peer, Stream), Refusal> {
         let command = rsh::command(&self.wishes.typed.connect, self.environment);
-        if command == BUILTIN || (!self.names_a_shell() && !is_installed(&command, self.environment)) {
-            return self.run_builtin(server);
+        let words = rsh::split(&command)?;
+        if words.first().is_some_and(|program| program == BUILTIN) {
+            return self.run_builtin(&words[1..], server);
+        }
+        if !self.names_a_shell() && !is_installed(&command, self.environment) {
+            return self.run_builtin(&[], server);
         }
         let words = rsh::words(&command, &self.wishes.typed.connect, self.machine, server)?;
         self.show_command(&words);
@@ -111,20 +115,21 @@ impl Dialer<'_> {
     }
 
     #[cfg(feature = "ssh2")]
-    fn run_builtin(&self, server: &[Vec<u8>]) -> Result<(Peer, Stream), Refusal> {
+    fn run_builtin(&self, settings: &[Vec<u8>], server: &[Vec<u8>]) -> Result<(Peer, Stream), Refusal> {
         let caller = super::ssh::Caller {
             machine: self.machine,
             connect: &self.wishes.typed.connect,
             environment: self.environment,
             screen: self.screen,
             who: self.who,
+            settings: super::ssh::Settings::parse(settings)?,
         };
         let (bridge, stream) = caller.run(server)?;
         Ok((Peer::Builtin(bridge), stream))
     }
 
     #[cfg(not(feature = "ssh2"))]
-    fn run_builtin(&self, _server: &[Vec<u8>]) -> Result<(Peer, Stream), Refusal> {
+    fn run_builtin(&self, _settings: &[Vec<u8>], _server: &[Vec<u8>]) -> Result<(Peer, Stream), Refusal> {
         let text = "rsync: no ssh program is installed, and this build has no ssh of its own";
         Err(Refusal::new(Code::Ipc, text))
     }

@@ -4,7 +4,7 @@
 //! never blocks in a call, only in `poll`.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::thread::{self, JoinHandle};
 
 use rustix::event::{poll, PollFd, PollFlags};
@@ -31,8 +31,8 @@ impl Bridge {
     }
 }
 
-/// Starts the thread.
-pub fn start(session: Session, channel: Channel) -> io::Result<(Bridge, Stream)> {
+/// Starts the thread. `socket` is the session's connection, for `poll`.
+pub fn start(session: Session, channel: Channel, socket: OwnedFd) -> io::Result<(Bridge, Stream)> {
     let (from_engine, output) = rustix::pipe::pipe()?;
     let (input, to_engine) = rustix::pipe::pipe()?;
     for fd in [&from_engine, &output, &input, &to_engine] {
@@ -44,6 +44,7 @@ pub fn start(session: Session, channel: Channel) -> io::Result<(Bridge, Stream)>
     let mut pump = Pump {
         session,
         channel,
+        socket,
         from_engine: Some(from_engine),
         to_engine: Some(to_engine),
         outbound: Queue::default(),
@@ -81,6 +82,7 @@ impl Queue {
 struct Pump {
     session: Session,
     channel: Channel,
+    socket: OwnedFd,
     from_engine: Option<OwnedFd>,
     to_engine: Option<OwnedFd>,
     outbound: Queue,
@@ -116,7 +118,7 @@ impl Pump {
         let Some(pipe) = self.from_engine.as_ref().filter(|_| self.outbound.has_room()) else {
             return Ok(false);
         };
-        match rustix::io::read(pipe, buffer) {
+        match rustix::io::read(pipe, &mut *buffer) {
             Ok(0) => {
                 self.from_engine = None;
                 Ok(true)
@@ -208,13 +210,12 @@ impl Pump {
 
     /// Sleeps until a call could get further.
     fn wait(&self) -> io::Result<()> {
-        let socket: BorrowedFd<'_> = self.session.as_fd();
         let wanted = match self.session.block_directions() {
             BlockDirections::Outbound => PollFlags::OUT,
             BlockDirections::Both => PollFlags::IN | PollFlags::OUT,
             _ => PollFlags::IN,
         };
-        let mut fds = vec![PollFd::from_borrowed_fd(socket, wanted)];
+        let mut fds = vec![PollFd::new(&self.socket, wanted)];
         if let Some(pipe) = self.from_engine.as_ref().filter(|_| self.outbound.has_room()) {
             fds.push(PollFd::new(pipe, PollFlags::IN));
         }

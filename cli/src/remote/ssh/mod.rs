@@ -2,13 +2,14 @@
 //!
 //! It checks `~/.ssh/known_hosts`, logs in by agent, default keys or a password asked on the
 //! terminal, and runs the remote command on a channel, which [`bridge`] joins to a pair of pipes.
-//! It reads no `~/.ssh/config`.
+//! It reads no `~/.ssh/config`; `--rsh='builtin -p PORT -i KEYFILE -l USER'` says what that would.
 //! Wire: protocol/doc/02-session-start.md#21-command-that-is-run
 
 mod bridge;
 mod trust;
 
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -45,12 +46,44 @@ pub struct Caller<'a> {
     pub screen: &'a Screen,
     /// This end's role in messages.
     pub who: &'a str,
+    /// What was typed behind `builtin`.
+    pub settings: Settings,
+}
+
+/// What is typed behind `builtin`, in ssh's spelling.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    port: u16,
+    key: Option<PathBuf>,
+    user: Option<Vec<u8>>,
+}
+
+impl Settings {
+    /// Reads `-p PORT`, `-i KEYFILE` and `-l USER`.
+    pub fn parse(words: &[Vec<u8>]) -> Result<Settings, Refusal> {
+        let mut settings = Settings { port: PORT, key: None, user: None };
+        for pair in words.chunks(2) {
+            let bad =
+                || Refusal::usage([b"rsync: the built-in ssh does not know ".as_slice(), &pair[0]].concat());
+            let value = pair.get(1).ok_or_else(bad)?;
+            match pair[0].as_slice() {
+                b"-p" => {
+                    settings.port =
+                        std::str::from_utf8(value).ok().and_then(|n| n.parse().ok()).ok_or_else(bad)?
+                }
+                b"-i" => settings.key = Some(PathBuf::from(OsStr::from_bytes(value))),
+                b"-l" => settings.user = Some(value.clone()),
+                _ => return Err(bad()),
+            }
+        }
+        Ok(settings)
+    }
 }
 
 impl Caller<'_> {
     /// Runs the server's words on the machine.
     pub fn run(&self, server: &[Vec<u8>]) -> Result<(Bridge, Stream), Refusal> {
-        let session = self.session()?;
+        let (session, socket) = self.session()?;
         self.log_in(&session)?;
         let program = self.connect.rsync_path.clone().unwrap_or_else(|| b"rsync".to_vec());
         let words: Vec<Vec<u8>> = std::iter::once(program).chain(server.iter().cloned()).collect();
@@ -61,7 +94,7 @@ impl Caller<'_> {
         let failed = |error: ssh2::Error| self.failed("cannot run the remote command", &error);
         let mut channel = session.channel_session().map_err(failed)?;
         channel.exec(&command).map_err(failed)?;
-        bridge::start(session, channel)
+        bridge::start(session, channel, socket)
             .map_err(|error| Refusal::new(Code::Ipc, format!("rsync: [{}] ssh: {error}", self.who)))
     }
 
@@ -81,7 +114,7 @@ impl Caller<'_> {
 
     /// Connects and checks the host's key. A host may hold keys of several kinds, of which we
     /// know only one: so a mismatch is settled only when no kind matches.
-    fn session(&self) -> Result<Session, Refusal> {
+    fn session(&self) -> Result<(Session, OwnedFd), Refusal> {
         let kinds = [
             None,
             Some("ssh-ed25519"),
@@ -89,16 +122,16 @@ impl Caller<'_> {
             Some("rsa-sha2-512,rsa-sha2-256,ssh-rsa"),
         ];
         for kind in kinds {
-            let session = match self.greet(kind) {
-                Ok(session) => session,
+            let (session, socket) = match self.greet(kind) {
+                Ok(greeted) => greeted,
                 Err(refusal) if kind.is_none() => return Err(refusal),
                 Err(_) => continue,
             };
-            match trust::check(&session, &self.machine.host, PORT, &self.home("known_hosts")) {
-                trust::Verdict::Known => return Ok(session),
+            match trust::check(&session, &self.machine.host, self.settings.port, &self.home("known_hosts")) {
+                trust::Verdict::Known => return Ok((session, socket)),
                 trust::Verdict::Unknown(key) => {
                     self.ask_to_trust(&session, &key)?;
-                    return Ok(session);
+                    return Ok((session, socket));
                 }
                 trust::Verdict::Other => {}
             }
@@ -107,20 +140,22 @@ impl Caller<'_> {
         Err(self.refused(format!("ssh: the host key of {host} is not the one in known_hosts: refused")))
     }
 
-    fn greet(&self, key_kinds: Option<&str>) -> Result<Session, Refusal> {
-        let mut plain = Connect { family: self.connect.family, ..Connect::default() };
-        plain.timeout = 0;
-        let socket = socket::connect(&self.machine.host, u32::from(PORT), &plain, self.who, self.screen)
-            .map_err(|refusal| Refusal { code: 255, ..refusal })?;
+    /// Connects and agrees on keys; the second value is the connection, for `poll`.
+    fn greet(&self, key_kinds: Option<&str>) -> Result<(Session, OwnedFd), Refusal> {
+        let plain = Connect { family: self.connect.family, ..Connect::default() };
+        let socket =
+            socket::connect(&self.machine.host, u32::from(self.settings.port), &plain, self.who, self.screen)
+                .map_err(|refusal| Refusal { code: 255, ..refusal })?;
         let mut session = Session::new().map_err(|error| self.failed("cannot start", &error))?;
         if let Some(kinds) = key_kinds {
             session
                 .method_pref(ssh2::MethodType::HostKey, kinds)
                 .map_err(|error| self.failed("cannot start", &error))?;
         }
+        let polled = socket.try_clone().map_err(|error| self.refused(format!("ssh: dup: {error}")))?;
         session.set_tcp_stream(socket);
         session.handshake().map_err(|error| self.failed("cannot agree", &error))?;
-        Ok(session)
+        Ok((session, polled))
     }
 
     fn ask_to_trust(&self, session: &Session, key: &trust::HostKey) -> Result<(), Refusal> {
@@ -133,7 +168,7 @@ impl Caller<'_> {
         match terminal::confirm(&question) {
             Ok(Some(true)) => {
                 let path = self.home("known_hosts");
-                trust::remember(session, &self.machine.host, key, &path)
+                trust::remember(session, &self.machine.host, self.settings.port, key, &path)
                     .map_err(|error| self.refused(format!("ssh: cannot add to {}: {error}", path.display())))
             }
             Ok(Some(false)) => Err(self.refused("ssh: host key verification failed".to_owned())),
@@ -145,7 +180,7 @@ impl Caller<'_> {
     }
 
     fn log_in(&self, session: &Session) -> Result<(), Refusal> {
-        let user = match &self.machine.user {
+        let user = match self.machine.user.as_ref().or(self.settings.user.as_ref()) {
             Some(user) => String::from_utf8_lossy(user).into_owned(),
             None => {
                 let name =
@@ -156,7 +191,8 @@ impl Caller<'_> {
         if session.userauth_agent(&user).is_ok() && session.authenticated() {
             return Ok(());
         }
-        for path in KEYS.iter().map(|name| self.home(name)).filter(|path| path.exists()) {
+        let keys = self.settings.key.clone().into_iter().chain(KEYS.iter().map(|name| self.home(name)));
+        for path in keys.filter(|path| path.exists()) {
             if session.userauth_pubkey_file(&user, None, &path, None).is_ok() && session.authenticated() {
                 return Ok(());
             }
@@ -172,5 +208,20 @@ impl Caller<'_> {
             }
         }
         Err(self.refused(format!("ssh: {user}@{host}: permission denied")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_spelled_as_for_ssh() {
+        let words = |list: &[&str]| list.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+        let settings = Settings::parse(&words(&["-p", "2222", "-i", "/k", "-l", "me"])).unwrap();
+        let expected = Settings { port: 2222, key: Some("/k".into()), user: Some(b"me".to_vec()) };
+        assert_eq!(settings, expected);
+        assert!(Settings::parse(&words(&["-p"])).is_err());
+        assert!(Settings::parse(&words(&["-o", "x=y"])).is_err());
     }
 }

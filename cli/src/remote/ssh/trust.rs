@@ -57,9 +57,10 @@ pub fn check(session: &Session, host: &[u8], port: u16, file: &Path) -> Verdict 
 }
 
 /// Appends a key to the list.
-pub fn remember(session: &Session, host: &[u8], key: &HostKey, file: &Path) -> io::Result<()> {
+pub fn remember(session: &Session, host: &[u8], port: u16, key: &HostKey, file: &Path) -> io::Result<()> {
     let mut known = session.known_hosts()?;
     let host = String::from_utf8_lossy(host);
+    let host = if port == 22 { host.into_owned() } else { format!("[{host}]:{port}") };
     known.add(&host, &key.bytes, "", key.kind_of_key.into())?;
     let entries = known.hosts()?;
     let entry = entries.first().ok_or(io::ErrorKind::NotFound)?;
