@@ -84,8 +84,10 @@ pub struct Stats {
     pub list_build_ms: Counter,
     /// Milliseconds to transfer the list.
     pub list_transfer_ms: Counter,
-    /// Raw bytes read from the peer.
+    /// Error texts of the peer that make the exit code 23.
+    pub peer_errors: Counter,
+    /// Raw bytes read from the peer; in a local run about what they would have been.
     pub bytes_read: Counter,
-    /// Raw bytes written to the peer.
+    /// Raw bytes written to the peer; in a local run about what they would have been.
     pub bytes_written: Counter,
 }

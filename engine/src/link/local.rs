@@ -14,10 +14,14 @@ use crate::Failure;
 /// How often a waiting role looks at the interrupt flag.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-/// Makes a channel for `capacity` messages.
-pub fn local<M>(capacity: usize, interrupted: Arc<AtomicBool>) -> (LocalOutbox<M>, LocalInbox<M>) {
+/// Makes a channel for `capacity` messages. `weigh` counts what they would weigh as bytes.
+pub fn local<M>(
+    capacity: usize,
+    interrupted: Arc<AtomicBool>,
+    weigh: impl Fn(&M) + Send + 'static,
+) -> (LocalOutbox<M>, LocalInbox<M>) {
     let (sender, receiver) = sync_channel(capacity);
-    (LocalOutbox { sender }, LocalInbox { receiver, interrupted })
+    (LocalOutbox { sender, weigh: Box::new(weigh) }, LocalInbox { receiver, interrupted })
 }
 
 /// The receiving end of a local link.
@@ -30,12 +34,12 @@ pub struct LocalInbox<M> {
 impl<M> Inbox<M> for LocalInbox<M> {
     fn recv(&mut self) -> Result<M, Failure> {
         loop {
+            if self.interrupted.load(Relaxed) {
+                return Err(Failure::Interrupted);
+            }
             match self.receiver.recv_timeout(TICK) {
                 Ok(message) => return Ok(message),
                 Err(RecvTimeoutError::Disconnected) => return Err(Failure::Sibling),
-                Err(RecvTimeoutError::Timeout) if self.interrupted.load(Relaxed) => {
-                    return Err(Failure::Interrupted)
-                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
@@ -51,13 +55,14 @@ impl<M> Inbox<M> for LocalInbox<M> {
 }
 
 /// The sending end of a local link.
-#[derive(Debug)]
 pub struct LocalOutbox<M> {
     sender: SyncSender<M>,
+    weigh: Box<dyn Fn(&M) + Send>,
 }
 
 impl<M> Outbox<M> for LocalOutbox<M> {
     fn send(&mut self, message: M) -> Result<(), Failure> {
+        (self.weigh)(&message);
         self.sender.send(message).map_err(|_| Failure::Sibling)
     }
 
@@ -72,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_ended_is_noticed_after_its_last_message() {
-        let (mut out, mut inbox) = local::<u8>(2, Arc::default());
+        let (mut out, mut inbox) = local::<u8>(2, Arc::default(), |_| ());
         out.send(7).unwrap();
         drop(out);
         assert_eq!(inbox.recv().unwrap(), 7);
@@ -82,7 +87,7 @@ mod tests {
     #[test]
     fn a_signal_ends_a_wait() {
         let interrupted = Arc::new(AtomicBool::new(true));
-        let (_out, mut inbox) = local::<u8>(1, interrupted);
+        let (_out, mut inbox) = local::<u8>(1, interrupted, |_| ());
         assert!(matches!(inbox.recv(), Err(Failure::Interrupted)));
     }
 }

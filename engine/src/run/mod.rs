@@ -9,6 +9,7 @@ mod names;
 mod rules;
 mod session;
 mod start;
+mod weight;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
@@ -20,7 +21,7 @@ use suisei_protocol::session::Session;
 
 use crate::context::Reporter;
 use crate::ids::IdMap;
-use crate::link::{self, Connection, Handover, Inbox, LocalSource, NoticePort, Opening, Outbox, Stream};
+use crate::link::{self, Connection, Handover, Inbox, NoticePort, Opening, Outbox, Stream};
 use crate::observe::{Event, Observer, Who};
 use crate::roles::receiver::requested::Checked;
 use crate::roles::{generator, receiver, sender};
@@ -112,8 +113,13 @@ pub fn local(ctx: Arc<Context>, source: Source, destination: &[u8]) -> Result<()
     crate::sys::users::umask();
     let ctx = &*ctx;
     let first = FirstFailure::default();
-    let (mut to_receiver, replies) = link::local::<ToReceiver<LocalSource>>(LOCAL_REPLIES, ctx.interrupted.clone());
-    let (requests_out, mut requests) = link::local::<ToSender>(LOCAL_REQUESTS, ctx.interrupted.clone());
+    let (written, read) = (ctx.stats.clone(), ctx.stats.clone());
+    let (mut to_receiver, replies) = link::local(LOCAL_REPLIES, ctx.interrupted.clone(), move |message| {
+        written.bytes_written.add(weight::of_reply(message));
+    });
+    let (requests_out, mut requests) = link::local(LOCAL_REQUESTS, ctx.interrupted.clone(), move |message| {
+        read.bytes_read.add(weight::of_request(message));
+    });
     thread::scope(|scope| {
         let first = &first;
         scope.spawn(move || {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use bytes::{Bytes, BytesMut};
 use suisei_protocol::error::PeerMisbehaved;
 use suisei_protocol::flist::{FileKind, RelPath};
-use suisei_protocol::mux::{Demux, Frame, Notice};
+use suisei_protocol::mux::{Demux, Frame, Notice, TextKind};
 
 use super::outgoing::Outgoing;
 use super::shared::{lock, wait_tick, Reading, Shared};
@@ -82,11 +82,11 @@ impl Incoming {
             if shared.is_stopped() {
                 return Err(Failure::Sibling);
             }
-            if let Some(arrival) = self.try_take() {
-                return Ok(arrival);
-            }
             if shared.is_interrupted() {
                 return Err(Failure::Interrupted);
+            }
+            if let Some(arrival) = self.try_take() {
+                return Ok(arrival);
             }
             let queue = lock(&self.queue);
             if queue.arrivals.is_empty() {
@@ -113,9 +113,14 @@ fn size_of(arrival: &Arrival) -> usize {
 }
 
 /// Reports the notices that are meant for the user; gives back the others.
-pub(super) fn report(observer: &dyn Observer, notice: Notice) -> Option<Notice> {
+pub(super) fn report(observer: &dyn Observer, shared: &Shared, notice: Notice) -> Option<Notice> {
     match notice {
-        Notice::Text(kind, text) => observer.event(Event::PeerText(kind, &text)),
+        Notice::Text(kind, text) => {
+            if kind == TextKind::ErrorXfer {
+                shared.stats.peer_errors.add(1);
+            }
+            observer.event(Event::PeerText(kind, &text));
+        }
         Notice::Deleted { path, is_dir } => {
             let kind = if is_dir { FileKind::Directory } else { FileKind::Regular };
             observer.event(Event::Deleted { path: RelPath::new(&path), kind });
@@ -176,7 +181,7 @@ impl Reader {
                 return true;
             }
             text if draining => {
-                report(observer, text);
+                report(observer, &self.shared, text);
             }
             other => self.incoming.push(&self.shared, Arrival::Notice(other)),
         }

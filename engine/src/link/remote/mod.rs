@@ -267,7 +267,7 @@ impl Connection {
             let was_over = self.reader.as_ref().is_none_or(JoinHandle::is_finished);
             match self.incoming.try_take() {
                 Some(Arrival::End(failure)) => return Some((None, failure)),
-                Some(Arrival::Notice(notice)) => drop(report(&*self.observer, notice)),
+                Some(Arrival::Notice(notice)) => drop(report(&*self.observer, &self.shared, notice)),
                 Some(Arrival::Data(_)) => {}
                 None if was_over || Instant::now() >= end => break,
                 None => std::thread::sleep(super::TICK / 10),
@@ -296,7 +296,7 @@ impl Connection {
     fn report_rest(&mut self) {
         while let Some(arrival) = self.incoming.try_take() {
             if let Arrival::Notice(notice) = arrival {
-                report(&*self.observer, notice);
+                report(&*self.observer, &self.shared, notice);
             }
         }
     }

@@ -175,7 +175,7 @@ impl<M, D: Decoder<M>> RemoteInbox<M, D> {
         match arrival {
             Arrival::Data(data) => self.input.push(data),
             Arrival::Notice(notice) => {
-                let message = report(&*self.observer, notice).and_then(|notice| self.decoder.notice(notice));
+                let message = report(&*self.observer, &self.shared, notice).and_then(|notice| self.decoder.notice(notice));
                 self.beside.extend(message);
             }
             Arrival::End(Failure::PeerClosed { received, .. }) => {
