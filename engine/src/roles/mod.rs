@@ -3,6 +3,7 @@
 pub mod attributes;
 pub mod backup;
 pub mod destination;
+pub mod finish;
 pub mod generator;
 pub mod receiver;
 pub mod sender;

@@ -7,7 +7,7 @@
 mod args;
 mod base;
 mod draft;
-mod links;
+pub(crate) mod links;
 mod look;
 mod names;
 mod walk;

@@ -1,19 +1,312 @@
 //! The generator: decides about every entry, asks, creates, deletes.
+//!
+//! One thread. It walks the segments in order ([`walk`]), and for each entry compares what is
+//! listed with what is there ([`decide`]): files are asked for ([`request`], [`basis`]), everything
+//! else it makes itself ([`create`], [`directory`], [`link`]). It waits only where the protocol
+//! says so, with everything it wrote on its way. The end of the run is a ladder of DONEs
+//! ([`phases`]).
+//! Wire: protocol/doc/20-transfer.md#7-does-the-file-need-an-update-quick-check-and-gates, protocol/doc/11-incremental-recursion.md#5-the-generators-walk
 
-use std::sync::mpsc::Receiver;
+mod basis;
+mod create;
+mod decide;
+mod delete;
+mod directory;
+mod hardlink;
+mod itemize;
+mod link;
+mod phases;
+mod place;
+mod request;
+mod segments;
+mod walk;
 
-use suisei_protocol::message::{FromReceiver, ToSender};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::Arc;
 
+use suisei_protocol::flist::{EntryRef, Ndx, RelPath, Segment};
+use suisei_protocol::message::{Fate, FromReceiver, ToSender};
+use suisei_protocol::session::Recursion;
+use suisei_protocol::transfer::Item;
+
+use super::backup::Backups;
 use super::destination::Destination;
+use super::finish::Finisher;
+use super::receiver::partial::Partials;
+use crate::delta::Signer;
 use crate::link::Outbox;
+use crate::observe::{Event, ItemReport, Moment, Note};
 use crate::{Context, Failure};
+
+use decide::Rules;
+use delete::Deletion;
+use directory::Dirs;
+use hardlink::{GroupKey, Groups};
+use place::Disk;
+use segments::Segments;
 
 /// Runs the generator to the end of the session. Segments arrive through `inbox`.
 pub fn run(
-    _ctx: &Context,
-    _destination: &Destination,
-    _inbox: Receiver<FromReceiver>,
-    _outbox: &mut impl Outbox<ToSender>,
+    ctx: &Context,
+    destination: &Destination,
+    inbox: Receiver<FromReceiver>,
+    outbox: &mut impl Outbox<ToSender>,
 ) -> Result<(), Failure> {
-    todo!()
+    let backups = Backups::new(ctx, &destination.tree);
+    let disk = Disk { ctx, tree: &destination.tree, backups: backups.as_ref() };
+    Generator::new(ctx, destination, disk, inbox, outbox).run()
 }
+
+/// What is due at the next point where the walk pauses.
+#[derive(Debug, Clone, Copy)]
+enum Due {
+    /// A member of a hard-link group is in place: link the others to it.
+    Lead(Ndx),
+    /// Members of a group failed: ask for the next one.
+    Fallback(GroupKey),
+    /// A file failed its verification: ask again.
+    Again(Ndx),
+}
+
+/// The generator's state.
+struct Generator<'a> {
+    ctx: &'a Context,
+    destination: &'a Destination,
+    disk: Disk<'a>,
+    inbox: Receiver<FromReceiver>,
+    outbox: &'a mut dyn Outbox<ToSender>,
+    rules: Rules,
+    signer: Signer,
+    segments: Segments,
+    dirs: Dirs,
+    links: Groups,
+    deletion: Deletion,
+    finisher: Finisher,
+    partials: Partials<'a>,
+    /// Files that were asked for and not answered, with their sizes; none in a dry run.
+    in_flight: HashMap<Ndx, u64>,
+    in_flight_bytes: u64,
+    /// Verified files that wait for the phase of delayed updates.
+    delayed: BTreeSet<Ndx>,
+    due: VecDeque<Due>,
+    dones_sent: u32,
+    dones_seen: u32,
+    /// Whether the walk is over: no flow control from here on.
+    walk_is_over: bool,
+}
+
+impl<'a> Generator<'a> {
+    fn new(
+        ctx: &'a Context,
+        destination: &'a Destination,
+        disk: Disk<'a>,
+        inbox: Receiver<FromReceiver>,
+        outbox: &'a mut dyn Outbox<ToSender>,
+    ) -> Self {
+        Generator {
+            ctx,
+            destination,
+            disk,
+            inbox,
+            outbox,
+            rules: Rules::of(&ctx.options),
+            signer: Signer::new(&ctx.session, ctx.options.delta.block_size),
+            segments: Segments::default(),
+            dirs: Dirs::default(),
+            links: Groups::new(ctx.session.recursion == Recursion::Whole),
+            deletion: Deletion::new(ctx),
+            finisher: Finisher::default(),
+            partials: Partials::new(ctx, destination),
+            in_flight: HashMap::new(),
+            in_flight_bytes: 0,
+            delayed: BTreeSet::new(),
+            due: VecDeque::new(),
+            dones_sent: 0,
+            dones_seen: 0,
+            walk_is_over: false,
+        }
+    }
+
+    fn run(mut self) -> Result<(), Failure> {
+        let report = &self.ctx.options.report;
+        if report.list_only {
+            self.list()?;
+        } else {
+            self.ctx.report(Event::DeltaMode { enabled: !self.ctx.options.delta.whole_file });
+            match self.ctx.session.recursion {
+                Recursion::Whole => self.walk_whole()?,
+                Recursion::Incremental => self.walk_incremental()?,
+            }
+        }
+        self.walk_is_over = true;
+        self.climb_ladder()
+    }
+
+    /// Waits for the next message and takes it, with everything written on its way.
+    fn wait(&mut self) -> Result<(), Failure> {
+        self.outbox.flush()?;
+        self.ctx.check_interrupt()?;
+        // The receiver is gone only when something ended it, which it reports.
+        let message = self.inbox.recv().map_err(|_| Failure::Sibling)?;
+        self.take(message)
+    }
+
+    /// Takes the messages that are there, without waiting.
+    fn drain(&mut self) -> Result<(), Failure> {
+        self.ctx.check_interrupt()?;
+        loop {
+            match self.inbox.try_recv() {
+                Ok(message) => self.take(message)?,
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Disconnected) => return Err(Failure::Sibling),
+            }
+        }
+    }
+
+    fn take(&mut self, message: FromReceiver) -> Result<(), Failure> {
+        match message {
+            FromReceiver::Segment(segment) => self.learn(segment),
+            FromReceiver::ListEnd => self.segments.end(),
+            FromReceiver::DoneSeen(count) => self.dones_seen = self.dones_seen.max(count),
+            FromReceiver::Finished(ndx, fate) => self.finished(ndx, fate)?,
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, segment: Arc<Segment>) {
+        self.ctx.ids.learn(segment.id_names());
+        self.ctx.add_io_errors(segment.io_errors());
+        if self.ctx.options.preserve.hard_links {
+            self.links.learn(&segment);
+        }
+        self.segments.push(segment);
+    }
+
+    /// Takes what became of a file that was asked for. Others are none of ours.
+    fn finished(&mut self, ndx: Ndx, fate: Fate) -> Result<(), Failure> {
+        let was_delayed = self.delayed.remove(&ndx);
+        match self.in_flight.remove(&ndx) {
+            Some(size) => self.in_flight_bytes -= size,
+            None if was_delayed => {}
+            None => return Ok(()),
+        }
+        match fate {
+            Fate::Placed => self.succeeded(ndx),
+            Fate::Delayed => {
+                self.delayed.insert(ndx);
+                Ok(())
+            }
+            Fate::Redo => {
+                self.due.push_back(Due::Again(ndx));
+                Ok(())
+            }
+            Fate::Failed | Fate::NotSent => {
+                self.failed(ndx);
+                Ok(())
+            }
+        }
+    }
+
+    /// A file that was asked for is in place. Its segment stays held while links to it are due.
+    fn succeeded(&mut self, ndx: Ndx) -> Result<(), Failure> {
+        self.confirm(ndx)?;
+        match self.group_of(ndx) {
+            Some(_) => self.due.push_back(Due::Lead(ndx)),
+            None => self.segments.release(ndx),
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, ndx: Ndx) {
+        if let Some(key) = self.group_of(ndx) {
+            self.give_up(key, ndx);
+        }
+        self.segments.release(ndx);
+    }
+
+    /// Gives up a member of a hard-link group.
+    fn give_up(&mut self, key: GroupKey, ndx: Ndx) {
+        if self.links.give_up(key, ndx) {
+            self.due.push_back(Due::Fallback(key));
+        }
+    }
+
+    fn group_of(&self, ndx: Ndx) -> Option<GroupKey> {
+        let segment = self.segments.find(ndx)?;
+        self.links.key(segments::entry(&segment, ndx)?)
+    }
+
+    /// Tells the sender that a file is in place, if it is to be removed there.
+    fn confirm(&mut self, ndx: Ndx) -> Result<(), Failure> {
+        let options = &self.ctx.options;
+        if options.place.remove_source && !options.dry_run {
+            self.outbox.send(ToSender::Succeeded(ndx))?;
+        }
+        Ok(())
+    }
+
+    /// Does what is due, which may make more due.
+    fn settle(&mut self) -> Result<(), Failure> {
+        while let Some(due) = self.due.pop_front() {
+            self.ctx.check_interrupt()?;
+            match due {
+                Due::Lead(ndx) => {
+                    self.lead_finished(ndx)?;
+                    self.segments.release(ndx);
+                }
+                Due::Fallback(key) => {
+                    if let Some(ndx) = self.links.candidate(key) {
+                        self.revisit(ndx)?;
+                        self.segments.release(ndx);
+                    }
+                }
+                Due::Again(ndx) => {
+                    self.ask_again(ndx)?;
+                    self.segments.release(ndx);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends an item without data, if it is worth a message.
+    fn send_item(&mut self, ndx: Ndx, entry: EntryRef<'_>, item: Item) -> Result<(), Failure> {
+        if !itemize::is_worth_sending(self.ctx, &item) {
+            return Ok(());
+        }
+        if !self.ctx.session.version.has_item_flags() {
+            self.report_old_item(ndx, entry, &item);
+            return Ok(());
+        }
+        self.outbox.send(ToSender::Item { ndx, item })
+    }
+
+    /// Below 29 there is no message for items without data: the generator reports them itself.
+    /// New directories are reported by a dry run only, changed ones by nobody but `-vv`.
+    fn report_old_item(&self, ndx: Ndx, entry: EntryRef<'_>, item: &Item) {
+        let report = &self.ctx.options.report;
+        let silent = entry.is_dir() && !self.ctx.options.dry_run && !report.up_to_date;
+        if item.flags.significant().is_empty() || silent {
+            return;
+        }
+        let long_name = entry.path().as_bytes();
+        let moment = Moment::Finished;
+        self.ctx.report(Event::Item(ItemReport { moment, ndx, entry, item, long_name, data_bytes: 0, sum_bytes: 0, sum: None }));
+    }
+
+    /// Notes that an item needed nothing, where that is to be said.
+    fn note_up_to_date(&self, path: RelPath<'_>, item: &Item) {
+        if self.ctx.options.report.up_to_date && item.flags.significant().is_empty() {
+            self.ctx.report(Event::Note(path, Note::UpToDate));
+        }
+    }
+
+    fn send_done(&mut self) -> Result<(), Failure> {
+        self.dones_sent += 1;
+        self.outbox.send(ToSender::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests;

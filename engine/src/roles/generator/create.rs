@@ -1,0 +1,143 @@
+//! Symlinks, devices, pipes and sockets: made by the generator itself.
+//!
+//! Wire: protocol/doc/20-transfer.md#13-writing-and-finishing-a-file
+
+use std::io;
+
+use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath};
+use suisei_protocol::transfer::ItemFlags;
+
+use super::place::Spot;
+use super::request::Outcome;
+use super::{itemize, Generator};
+use crate::observe::{Event, Note};
+use crate::source::links::is_unsafe;
+use crate::tree::Dir;
+use crate::Failure;
+
+impl Generator<'_> {
+    /// Makes a symlink, or sees that it is right.
+    pub(super) fn symlink(
+        &mut self,
+        ndx: Ndx,
+        entry: EntryRef<'_>,
+        path: RelPath<'_>,
+        spot: Spot,
+    ) -> Result<Outcome, Failure> {
+        let target = entry.link_target().unwrap_or_default();
+        if self.ctx.options.select.safe_links && is_unsafe(target, path.as_bytes()) {
+            self.ctx.report(Event::Note(path, Note::UnsafeLinkIgnored(target)));
+            return Ok(Outcome::Passed);
+        }
+        let make = |dir: &Dir, name: &[u8]| dir.symlink(target, name);
+        self.value(ndx, entry, path, spot, "could not make way for new symlink: ", &make)
+    }
+
+    /// Makes a device, pipe or socket, or sees that it is right.
+    pub(super) fn node(
+        &mut self,
+        ndx: Ndx,
+        entry: EntryRef<'_>,
+        path: RelPath<'_>,
+        spot: Spot,
+    ) -> Result<Outcome, Failure> {
+        let what = match entry.kind().is_device() {
+            true => "could not make way for new device file: ",
+            false => "could not make way for new special file: ",
+        };
+        let make = |dir: &Dir, name: &[u8]| {
+            // Nobody else may use it before it has its owner and mode.
+            let permissions = entry.mode().permissions() & 0o700;
+            dir.mknod(name, entry.kind(), permissions, entry.rdev().unwrap_or_default())
+        };
+        self.value(ndx, entry, path, spot, what, &make)
+    }
+
+    /// Makes an item that is all value and no data, unless it is right already.
+    fn value(
+        &mut self,
+        ndx: Ndx,
+        entry: EntryRef<'_>,
+        path: RelPath<'_>,
+        mut spot: Spot,
+        what: &'static str,
+        make: &dyn Fn(&Dir, &[u8]) -> io::Result<()>,
+    ) -> Result<Outcome, Failure> {
+        if self.has_same_value(entry, path, &spot) {
+            if let (Some(dir), Some(meta), false) = (&spot.dir, &spot.meta, self.disk.is_dry()) {
+                self.disk.dress(dir, path, entry, Some(meta), meta);
+            }
+            self.unchanged(ndx, entry, path, &spot)?;
+            return Ok(Outcome::Done);
+        }
+        if let Some(meta) = spot.meta.filter(|meta| meta.kind() == FileKind::Directory) {
+            if !self.deletion.make_way(self.disk, path, &meta, what) {
+                return Ok(Outcome::Passed);
+            }
+            spot.meta = None;
+        }
+        if !self.disk.is_dry() && !self.make_value(entry, path, &spot, make) {
+            return Ok(Outcome::Passed);
+        }
+        let before = spot.meta.filter(|meta| is_of_family(meta.kind(), entry.kind()));
+        let action = ItemFlags::LOCAL_CHANGE | ItemFlags::REPORT_CHANGE;
+        let item = itemize::item(self.ctx, entry, before.as_ref(), action);
+        self.send_item(ndx, entry, item)?;
+        Ok(Outcome::Done)
+    }
+
+    fn make_value(
+        &self,
+        entry: EntryRef<'_>,
+        path: RelPath<'_>,
+        spot: &Spot,
+        make: &dyn Fn(&Dir, &[u8]) -> io::Result<()>,
+    ) -> bool {
+        let made = self.disk.parent(spot, path).and_then(|dir| {
+            match spot.meta {
+                None => make(&dir, path.name())?,
+                Some(_) => {
+                    if !self.disk.back_up(path) {
+                        return Ok(None);
+                    }
+                    dir.replace(path.name(), &mut |temp| make(&dir, temp))?;
+                }
+            }
+            Ok(Some(dir))
+        });
+        match made {
+            Ok(Some(dir)) => {
+                self.disk.dress_new(&dir, path, entry);
+                true
+            }
+            // The backup failed, which was reported.
+            Ok(None) => false,
+            Err(error) => {
+                match entry.link_target() {
+                    Some(target) => {
+                        let after = [b"\" -> \"", target, b"\" failed"].concat();
+                        self.disk.pair("symlink \"", path, &after, &error);
+                    }
+                    None => self.disk.call("mknod", path, &error),
+                }
+                false
+            }
+        }
+    }
+
+    /// Whether an item that is not a regular file is there with the same value: the target of a
+    /// symlink, the number of a device, the type of a pipe or socket.
+    pub(super) fn has_same_value(&self, entry: EntryRef<'_>, path: RelPath<'_>, spot: &Spot) -> bool {
+        let (Some(meta), Some(dir)) = (spot.of_kind(entry.kind()), &spot.dir) else { return false };
+        match entry.kind() {
+            FileKind::Symlink => dir.read_link(path.name()).is_ok_and(|target| Some(&target[..]) == entry.link_target()),
+            kind if kind.is_device() => entry.rdev().is_none_or(|rdev| rdev == meta.rdev),
+            _ => true,
+        }
+    }
+}
+
+/// Whether an item of one kind counts as the old version of the other.
+fn is_of_family(old: FileKind, new: FileKind) -> bool {
+    old == new || (old.is_device() && new.is_device()) || (old.is_special() && new.is_special())
+}

@@ -1,0 +1,97 @@
+//! Making hard links, by the books of [`super::hardlink`].
+//!
+//! Wire: protocol/doc/12-owners-links-xattrs-acls.md#2-hard-links--h
+
+use std::io;
+
+use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath};
+
+use super::place::Spot;
+use super::{itemize, segments, Generator};
+use crate::Failure;
+
+impl Generator<'_> {
+    /// An entry is in place: if it has a group it leads it, and those that stood back are linked.
+    pub(super) fn lead(&mut self, ndx: Ndx, entry: EntryRef<'_>, path: RelPath<'_>) -> Result<(), Failure> {
+        let Some(key) = self.links.key(entry) else { return Ok(()) };
+        for follower in self.links.lead(key, ndx, path) {
+            if let Some(segment) = self.segments.find(follower) {
+                if let Some(entry) = segments::entry(&segment, follower) {
+                    self.link_to(follower, entry, self.destination.path(entry), path)?;
+                }
+            }
+            self.segments.release(follower);
+        }
+        Ok(())
+    }
+
+    /// The same for a file that was asked for.
+    pub(super) fn lead_finished(&mut self, ndx: Ndx) -> Result<(), Failure> {
+        let Some(segment) = self.segments.find(ndx) else { return Ok(()) };
+        let Some(entry) = segments::entry(&segment, ndx) else { return Ok(()) };
+        self.lead(ndx, entry, self.destination.path(entry))
+    }
+
+    /// Makes an entry a hard link to the leader of its group, and reports it.
+    pub(super) fn link_to(
+        &mut self,
+        ndx: Ndx,
+        entry: EntryRef<'_>,
+        path: RelPath<'_>,
+        leader: RelPath<'_>,
+    ) -> Result<(), Failure> {
+        let Some(mut spot) = self.look(path) else { return Ok(()) };
+        let there = if self.dirs.is_imagined_above(leader) { None } else { self.disk.tree.stat(leader).ok().flatten() };
+        if let (Some(meta), Some(there)) = (&spot.meta, &there) {
+            if meta.is_same_file(there) {
+                let item = itemize::linked(self.ctx, entry, Some(meta), None);
+                self.note_up_to_date(path, &item);
+                self.send_item(ndx, entry, item)?;
+                return self.confirm(ndx);
+            }
+        }
+        if let Some(meta) = spot.meta.filter(|meta| meta.kind() == FileKind::Directory) {
+            if !self.deletion.make_way(self.disk, path, &meta, way_for(entry.kind())) {
+                return Ok(());
+            }
+            spot.meta = None;
+        }
+        if !self.disk.is_dry() && !self.make_link(path, &spot, leader) {
+            return Ok(());
+        }
+        let item = itemize::linked(self.ctx, entry, spot.of_kind(entry.kind()), Some(leader.as_bytes()));
+        self.send_item(ndx, entry, item)?;
+        self.confirm(ndx)
+    }
+
+    fn make_link(&self, path: RelPath<'_>, spot: &Spot, leader: RelPath<'_>) -> bool {
+        let link = || -> io::Result<bool> {
+            let dir = self.disk.parent(spot, path)?;
+            let from = self.disk.tree.parent(leader)?;
+            match spot.meta {
+                None => dir.hard_link(&from, leader.name(), path.name())?,
+                Some(_) => {
+                    if !self.disk.back_up(path) {
+                        return Ok(false);
+                    }
+                    dir.replace(path.name(), &mut |temp| dir.hard_link(&from, leader.name(), temp))?;
+                }
+            }
+            Ok(true)
+        };
+        link().unwrap_or_else(|error| {
+            let after = [b"\" => ", leader.as_bytes(), b" failed"].concat();
+            self.disk.pair("link \"", path, &after, &error);
+            false
+        })
+    }
+}
+
+fn way_for(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::Symlink => "could not make way for new symlink: ",
+        kind if kind.is_device() => "could not make way for new device file: ",
+        kind if kind.is_special() => "could not make way for new special file: ",
+        _ => "could not make way for new regular file: ",
+    }
+}

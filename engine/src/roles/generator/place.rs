@@ -1,0 +1,162 @@
+//! The place of an entry on the disk: what stands there, and giving it its attributes.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use suisei_protocol::flist::{EntryRef, FileKind, RelPath};
+use suisei_protocol::sum::FileSum;
+
+use crate::observe::{Class, Problem, What, Who};
+use crate::roles::attributes;
+use crate::roles::backup::{Backups, Original};
+use crate::tree::{Dir, Meta, NotApplied, Tree};
+use crate::Context;
+
+/// What the parts of the generator need to act on the disk.
+#[derive(Clone, Copy)]
+pub struct Disk<'a> {
+    /// Options and observer.
+    pub ctx: &'a Context,
+    /// The destination.
+    pub tree: &'a Tree,
+    /// Where backups go, with `-b`.
+    pub backups: Option<&'a Backups>,
+}
+
+/// What stands at an entry's place.
+#[derive(Debug, Clone, Default)]
+pub struct Spot {
+    /// The directory that holds it, if that exists.
+    pub dir: Option<Arc<Dir>>,
+    /// The item, if there is one; symlinks are not followed.
+    pub meta: Option<Meta>,
+}
+
+impl Spot {
+    /// Returns the item if it is of this kind.
+    pub fn of_kind(&self, kind: FileKind) -> Option<&Meta> {
+        self.meta.as_ref().filter(|meta| meta.kind() == kind)
+    }
+
+    /// Returns the kind of the item.
+    pub fn kind(&self) -> Option<FileKind> {
+        self.meta.map(|meta| meta.kind())
+    }
+}
+
+impl Disk<'_> {
+    /// Whether nothing may be changed.
+    pub fn is_dry(&self) -> bool {
+        self.ctx.options.dry_run
+    }
+
+    /// Looks at a place. What cannot be looked at is reported, and nothing returned.
+    pub fn look(&self, path: RelPath<'_>) -> Option<Spot> {
+        let answer = match self.tree.parent(path) {
+            Ok(dir) => dir.stat(path.name()).map(|meta| Spot { dir: Some(dir), meta }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Spot::default()),
+            Err(error) => Err(error),
+        };
+        answer.map_err(|error| self.reason("recv_generator: failed to stat", path, &error)).ok()
+    }
+
+    /// Returns the directory for a new item, making missing parents that the list need not hold
+    /// (`--no-implied-dirs`).
+    pub fn parent(&self, spot: &Spot, path: RelPath<'_>) -> io::Result<Arc<Dir>> {
+        match &spot.dir {
+            Some(dir) => Ok(dir.clone()),
+            None if self.ctx.options.select.relative => self.tree.mkdir_path(path.parent(), 0o777),
+            None => self.tree.parent(path),
+        }
+    }
+
+    /// Gives the item at `path` the attributes of its entry. `existing` is what stood there
+    /// before, `made` what stands there now.
+    pub fn dress(
+        &self,
+        dir: &Dir,
+        path: RelPath<'_>,
+        entry: EntryRef<'_>,
+        existing: Option<&Meta>,
+        made: &Meta,
+    ) {
+        let want = attributes::wanted(self.ctx, entry, existing, made);
+        if let Err(failed) = dir.apply(path.name(), made, &want) {
+            self.not_applied(path, &failed);
+        }
+    }
+
+    /// Gives a new item its attributes.
+    pub fn dress_new(&self, dir: &Dir, path: RelPath<'_>, entry: EntryRef<'_>) {
+        match dir.stat(path.name()) {
+            Ok(Some(made)) => self.dress(dir, path, entry, None, &made),
+            Ok(None) => {}
+            Err(error) => self.reason("recv_generator: failed to stat", path, &error),
+        }
+    }
+
+    /// Reports attributes that could not be set.
+    pub fn not_applied(&self, path: RelPath<'_>, failed: &NotApplied) {
+        match failed.call {
+            "chown" => self.call("chown", path, &failed.error),
+            call => self.reason(call, path, &failed.error),
+        }
+    }
+
+    /// Keeps a backup of what is about to be replaced by a rename. Whether that may go on.
+    pub fn back_up(&self, path: RelPath<'_>) -> bool {
+        match self.backups {
+            Some(backups) => {
+                backups.keep(self.ctx, Who::Generator, self.tree, path, Original::Stays).is_ok()
+            }
+            None => true,
+        }
+    }
+
+    /// Whether the content of a regular file has this sum. What cannot be read differs.
+    pub fn has_sum(&self, spot: &Spot, path: RelPath<'_>, sum: &[u8]) -> bool {
+        let Some(dir) = &spot.dir else { return false };
+        let session = &self.ctx.session;
+        let summed = || -> io::Result<bool> {
+            let (mut file, _) = dir.open_regular(path.name())?;
+            let mut hasher = FileSum::unseeded(session.list_sum);
+            let mut buffer = vec![0; 256 * 1024];
+            loop {
+                match file.read(&mut buffer)? {
+                    0 => return Ok(hasher.finish()[..] == *sum),
+                    n => hasher.update(&buffer[..n]),
+                }
+            }
+        };
+        summed().unwrap_or(false)
+    }
+
+    /// Reports `CALL "PATH" failed: REASON`.
+    pub fn call(&self, call: &'static str, path: RelPath<'_>, error: &io::Error) {
+        self.ctx.problem(Who::Generator, Class::Transfer, call, &self.tree.full_name(path), error);
+    }
+
+    /// Reports `TEXT "PATH": REASON`.
+    pub fn reason(&self, text: &'static str, path: RelPath<'_>, error: &io::Error) {
+        self.problem(Class::Transfer, What::Reason { text, path: &self.tree.full_name(path), error });
+    }
+
+    /// Reports a failed call on two names: `CALL "PATH"AFTER: REASON`.
+    pub fn pair(&self, before: &'static str, path: RelPath<'_>, after: &[u8], error: &io::Error) {
+        self.problem(Class::Transfer, What::Around { before, path: &self.tree.full_name(path), after, error });
+    }
+
+    /// Reports `FUNCTION(PATH) failed: REASON`; `before` ends in the parenthesis.
+    pub fn function(&self, before: &'static str, path: RelPath<'_>, error: &io::Error) {
+        self.problem(Class::Transfer, What::Around { before, path: path.as_bytes(), after: b") failed", error });
+    }
+
+    /// Reports a sentence that ends in the name.
+    pub fn sentence(&self, class: Class, before: &'static str, path: &[u8]) {
+        self.problem(class, What::Sentence { before, path, after: "" });
+    }
+
+    fn problem(&self, class: Class, what: What<'_>) {
+        self.ctx.report_problem(Problem { who: Who::Generator, class, what });
+    }
+}
