@@ -37,7 +37,7 @@ use crate::Failure;
 
 pub use outgoing::NoticePort;
 
-/// How long the last bytes may take to leave.
+/// How long the last bytes may wait without any of them leaving.
 const FLUSH_TIME: Duration = Duration::from_secs(30);
 /// How long a peer may take to close after the last word, without a timeout of its own.
 const DRAIN_TIME: Duration = Duration::from_secs(60);
@@ -243,7 +243,7 @@ impl Connection {
     pub(crate) fn end(mut self) -> Result<(), Failure> {
         let Some((who, failure)) = self.verdict() else {
             // Whatever the peer no longer reads now it did not need: its last word has arrived.
-            self.outgoing.flush(self.patience(FLUSH_TIME));
+            self.outgoing.flush(&self.shared, self.patience(FLUSH_TIME));
             self.part(self.session.side == Side::Client, DRAIN_TIME);
             return Ok(());
         };
@@ -312,11 +312,11 @@ impl Connection {
         };
         let can_tell = self.session.version.has_error_exit() && self.outgoing.is_framed();
         let Some(last_word) = last_word.filter(|_| can_tell) else {
-            self.outgoing.flush(self.patience(HURRIED_TIME));
+            self.outgoing.flush(&self.shared, self.patience(HURRIED_TIME));
             return false;
         };
         NoticePort(self.outgoing.clone()).send(last_word);
-        self.outgoing.flush(self.patience(FLUSH_TIME)) && !matches!(failure, Failure::PeerExit(_))
+        self.outgoing.flush(&self.shared, self.patience(FLUSH_TIME)) && !matches!(failure, Failure::PeerExit(_))
     }
 
     /// Closes the output and ends the threads; `drain` reads on until the peer has closed too.

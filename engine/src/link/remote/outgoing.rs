@@ -170,12 +170,12 @@ impl Outgoing {
         self.written.notify_all();
     }
 
-    /// Waits until everything is written; false if that takes too long.
-    pub(super) fn flush(&self, time: Duration) -> bool {
-        let end = Instant::now() + time;
+    /// Waits until everything is written; false once nothing moved for that long.
+    pub(super) fn flush(&self, shared: &Shared, patience: Duration) -> bool {
+        let start = Instant::now();
         let mut queue = lock(&self.queue);
         while !queue.is_idle() && !queue.is_discarding {
-            if Instant::now() >= end {
+            if start.elapsed().min(shared.since_output()) >= patience {
                 return false;
             }
             queue = wait_tick(&self.written, queue, TICK);

@@ -123,6 +123,11 @@ impl Shared {
         self.last_output.store(self.now(), Relaxed);
     }
 
+    /// Returns how long nothing was written.
+    pub(super) fn since_output(&self) -> Duration {
+        Duration::from_millis(self.now().saturating_sub(self.last_output.load(Relaxed)))
+    }
+
     pub(super) fn timeout(&self) -> Option<Duration> {
         Some(self.timeout.load(Relaxed)).filter(|&t| t > 0).map(Duration::from_secs)
     }

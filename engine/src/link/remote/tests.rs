@@ -170,7 +170,7 @@ fn a_refusal_to_send_waits_for_the_end_of_the_file_before_it() {
     to_receiver.flush().unwrap();
     while !matches!(replies.recv().unwrap(), ToReceiver::Begin { .. }) {}
     client.notices.send(Notice::NoSend(Ndx(2)));
-    client.connection.outgoing.flush(FLUSH_TIME);
+    client.connection.outgoing.flush(&client.connection.shared, FLUSH_TIME);
     to_receiver.send(ToReceiver::End { sum: Bytes::from(vec![1; 16]) }).unwrap();
     to_receiver.flush().unwrap();
     assert!(matches!(replies.recv().unwrap(), ToReceiver::End { .. }));
