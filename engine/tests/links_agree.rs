@@ -23,6 +23,7 @@ fn fill(field: &Field) {
     field.write("dst/gone/file", "x");
     field.write("src/grown", noise(90_000, 2));
     field.write("dst/grown", &noise(90_000, 2)[..40_000]);
+    field.age_directories(1_000_000_000);
 }
 
 /// Runs one link; returns the tree and the story, which is told in list order but for deletions,

@@ -180,7 +180,8 @@ impl Resolution<'_> {
             }
         }
         if made == 0 || self.is_dry() {
-            self.ctx.report(Event::DestinationCreated { path: self.named, levels: 0 });
+            let path = trimmed(self.named);
+            self.ctx.report(Event::DestinationCreated { path, levels: 0 });
         }
         if self.is_dry() {
             return Ok(Destination { tree: Arc::new(Tree::missing(as_path(self.named))), rename: None });
@@ -214,7 +215,7 @@ impl Resolution<'_> {
             }
         }
         if levels > 0 {
-            self.ctx.report(Event::DestinationCreated { path, levels });
+            self.ctx.report(Event::DestinationCreated { path: trimmed(path), levels });
         }
         Ok(levels)
     }
@@ -226,8 +227,19 @@ impl Resolution<'_> {
     }
 }
 
+/// Drops slashes at the end, but not the root itself.
+fn trimmed(path: &[u8]) -> &[u8] {
+    let trimmed = path.trim_end_with(|c| c == '/');
+    if trimmed.is_empty() {
+        path
+    } else {
+        trimmed
+    }
+}
+
 /// Returns the absolute form of a destination.
 fn full_name(path: &[u8]) -> String {
+    let path = trimmed(path);
     String::from_utf8_lossy(&Tree::missing(as_path(path)).full_name(RelPath::ROOT)).into_owned()
 }
 

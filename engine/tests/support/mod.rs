@@ -19,6 +19,8 @@ use suisei_engine::options::{Delete, DeleteWhen, Preserve, Select};
 use suisei_engine::run::{self, LocalChoice, Requested, Start, Target};
 use suisei_engine::source::Source;
 use suisei_engine::{Context, Failure, TransferOptions};
+use suisei_protocol::flist::FileKind;
+use suisei_protocol::mux::Notice;
 use suisei_protocol::session::{
     Capabilities, CompressWish, Direction, IncrementalRecursion, Offer, Recursion, Side, Version,
 };
@@ -74,6 +76,16 @@ impl Field {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
         age(&path, 1_000_000_000);
+    }
+
+    /// Sets the modification time of every directory.
+    pub fn age_directories(&self, seconds: u64) {
+        for item in walkdir::WalkDir::new(self.root.path()).contents_first(true) {
+            let item = item.unwrap();
+            if item.file_type().is_dir() {
+                age(item.path(), seconds);
+            }
+        }
     }
 
     /// A small tree of everything that needs no privilege.
@@ -171,6 +183,22 @@ impl Observer for Log {
             _ => return,
         };
         self.0.lock().unwrap().push(line);
+    }
+}
+
+/// A server's observer: sends deletions to its client, as a server must.
+struct Server {
+    log: Arc<Log>,
+    notices: NoticePort,
+}
+
+impl Observer for Server {
+    fn event(&self, event: Event<'_>) {
+        if let Event::Deleted { path, kind } = &event {
+            let path = path.as_bytes().to_vec().into();
+            self.notices.send(Notice::Deleted { path, is_dir: *kind == FileKind::Directory });
+        }
+        self.log.event(event);
     }
 }
 
@@ -337,11 +365,16 @@ impl Remote {
             (Side::Client, Direction::Sending) => Reporter::Sender,
             (Side::Client, Direction::Receiving) => Reporter::Receiver,
         };
+        let notices = NoticePort::new();
+        let observer: Arc<dyn Observer> = match side {
+            Side::Client => log.clone(),
+            Side::Server => Arc::new(Server { log: log.clone(), notices: notices.clone() }),
+        };
         let begun = run::begin(Start {
             session,
             options,
-            observer: log.clone(),
-            notices: NoticePort::new(),
+            observer,
+            notices,
             reporter,
             ids: ids(),
             interrupted,
