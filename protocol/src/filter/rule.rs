@@ -43,6 +43,10 @@ bitflags::bitflags! {
         const PERISHABLE = 0x800;
         /// The pattern ended in a slash: directories only.
         const DIR_ONLY = 0x1000;
+        /// Added by an option rather than typed: an old version gets what of it it can carry.
+        const BUILT_IN = 0x2000;
+        /// Came from the peer, which sent only what counts here: counts whatever its side.
+        const RECEIVED = 0x4000;
     }
 }
 
