@@ -69,7 +69,7 @@ impl Client<'_> {
             if !refusal.text.is_empty() {
                 self.screen.line(Channel::Err, &refusal.text);
             }
-            End { code: refusal.code, who, explained: refusal.explained }
+            End { code: refusal.code, who, explained: false }
         });
         self.screen.finish();
         if end.code != 0 && !end.explained {

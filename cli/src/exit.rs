@@ -36,12 +36,6 @@ pub enum Code {
     Signal = 20,
     /// Timeout waiting for a daemon connection.
     ConnectTimeout = 35,
-    /// The remote shell was killed.
-    RemoteKilled = 125,
-    /// The remote command could not be run.
-    RemoteNotRun = 126,
-    /// The remote command was not found.
-    RemoteNotFound = 127,
 }
 
 /// The end of a run that never began: what was typed, or where it leads, cannot be used.
@@ -51,14 +45,12 @@ pub struct Refusal {
     pub code: u8,
     /// Lines for standard error, without the final newline; hostile until escaped.
     pub text: Vec<u8>,
-    /// Whether the final line follows.
-    pub explained: bool,
 }
 
 impl Refusal {
     /// Refuses with a code and a sentence.
     pub fn new(code: Code, text: impl Into<Vec<u8>>) -> Refusal {
-        Refusal { code: code as u8, text: text.into(), explained: false }
+        Refusal { code: code as u8, text: text.into() }
     }
 
     /// Refuses with code 1.
@@ -66,14 +58,14 @@ impl Refusal {
         Refusal::new(Code::Syntax, text)
     }
 
-    /// Refuses without a further word: everything was said.
-    pub fn silent(code: u8) -> Refusal {
-        Refusal { code, text: Vec::new(), explained: true }
+    /// Refuses with the final line only: the reasons were said.
+    pub fn silent(code: Code) -> Refusal {
+        Refusal::new(code, "")
     }
 
     /// Refuses with a code that something else chose.
     pub fn with_code(code: u8, text: impl Into<Vec<u8>>) -> Refusal {
-        Refusal { code, text: text.into(), explained: false }
+        Refusal { code, text: text.into() }
     }
 }
 

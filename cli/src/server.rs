@@ -40,9 +40,7 @@ pub fn run(line: &[Vec<u8>], environment: &Environment, interrupted: Arc<AtomicB
             if !refusal.text.is_empty() {
                 say(&[refusal.text.as_slice(), b"\n"].concat());
             }
-            if !refusal.explained {
-                say(final_line(refusal.code, "server").as_bytes());
-            }
+            say(final_line(refusal.code, "server").as_bytes());
             refusal.code
         }
     }

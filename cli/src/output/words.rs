@@ -8,6 +8,7 @@ use bstr::ByteSlice;
 use suisei_engine::observe::{Class, Note, Problem, What, Who};
 use suisei_engine::Failure;
 use suisei_protocol::flist::{FileKind, RelPath};
+use suisei_protocol::Error as WireError;
 
 use super::info::{Info, InfoLevels};
 
@@ -61,11 +62,6 @@ pub fn problem(problem: &Problem<'_>) -> Vec<u8> {
     }
     line.push(b'\n');
     line
-}
-
-/// Whether a class of problem is an error rather than a warning.
-pub fn is_error(class: Class) -> bool {
-    class != Class::Warning
 }
 
 /// Returns the line of a note, its newline included; nothing if the levels hide it.
@@ -172,6 +168,9 @@ pub fn cause(who: Who, failure: &Failure) -> Vec<u8> {
         }
         Failure::Connection { call, error } => {
             format!("rsync: [{name}] {call} error: {}\n", reason(error))
+        }
+        Failure::Protocol(error @ (WireError::PeerIncompatible(_) | WireError::Misuse(_))) => {
+            format!("{error}\n")
         }
         Failure::Protocol(error) => format!("{error} [{name}]\n"),
         Failure::Selection { text } | Failure::FileIo { text } | Failure::Usage { text } => {

@@ -5,7 +5,6 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
 use suisei_engine::link::Stream;
@@ -17,6 +16,9 @@ use crate::options::typed::{Connect, Family};
 
 /// The program if neither `-e` nor `RSYNC_RSH` names one.
 const DEFAULT: &[u8] = b"ssh";
+
+/// The code of a child that cannot be waited for.
+const WAIT_FAILED: u8 = 21;
 
 /// Splits a shell command at spaces. Quotes group; the same quote doubled inside stands for itself.
 pub fn split(command: &[u8]) -> Result<Vec<Vec<u8>>, Refusal> {
@@ -117,15 +119,12 @@ pub fn spawn(words: &[Vec<u8>], who: &str, port: Option<u32>) -> Result<(Shell, 
 }
 
 impl Shell {
-    /// Waits for its end and returns its exit code, as rsync counts it. Both pipes must be closed.
+    /// Waits for its end and returns its exit code; a signal counts as none. Both pipes must be
+    /// closed.
     pub fn wait(mut self) -> u8 {
         match self.child.wait() {
-            Ok(status) => match (status.code(), status.signal()) {
-                (Some(code), _) => code as u8,
-                (None, Some(_)) => Code::RemoteKilled as u8,
-                (None, None) => 124,
-            },
-            Err(_) => 21,
+            Ok(status) => status.code().map_or(0, |code| code as u8),
+            Err(_) => WAIT_FAILED,
         }
     }
 }

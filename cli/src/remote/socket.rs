@@ -39,7 +39,7 @@ pub fn connect(
                 if error.kind() == io::ErrorKind::TimedOut
                     && deadline.is_some_and(|d| Instant::now() >= d) =>
             {
-                return Err(Refusal::silent(Code::ConnectTimeout as u8));
+                return Err(Refusal::silent(Code::ConnectTimeout));
             }
             Err(error) => {
                 let host = String::from_utf8_lossy(host);
@@ -49,7 +49,7 @@ pub fn connect(
             }
         }
     }
-    Err(Refusal::silent(Code::Socket as u8))
+    Err(Refusal::silent(Code::Socket))
 }
 
 fn resolve(host: &[u8], port: u32, family: Family) -> Result<Vec<SocketAddr>, Refusal> {

@@ -101,6 +101,8 @@ impl Driver<'_> {
             match rustix::io::write(&self.stream.output, bytes) {
                 Ok(n) => bytes = &bytes[n..],
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+                // The peer is gone: what it said before, or its end, is read next.
+                Err(rustix::io::Errno::PIPE) => return Ok(()),
                 Err(error) => return Err(Failure::Connection { call: "write", error: error.into() }),
             }
         }
