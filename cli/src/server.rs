@@ -64,11 +64,15 @@ fn serve(line: &[Vec<u8>], environment: &Environment, interrupted: Arc<AtomicBoo
     server.serve(words, stream)
 }
 
-/// Takes stdin and stdout. What is printed by accident later cannot reach the client.
+/// Takes stdin and stdout and leaves `/dev/null` in their place: what is printed by accident cannot
+/// reach the client, and the client sees the end of the stream when it is dropped.
 fn own_stream() -> Result<Stream, Refusal> {
     let failed = |error: io::Error| Refusal::new(Code::Ipc, format!("rsync: [server] dup: {error}"));
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+    let nothing = File::options().read(true).write(true).open("/dev/null").map_err(failed)?;
+    rustix::stdio::dup2_stdin(&nothing).map_err(|error| failed(error.into()))?;
+    rustix::stdio::dup2_stdout(&nothing).map_err(|error| failed(error.into()))?;
     Ok(Stream { input, output, early: Vec::new() })
 }
 
