@@ -131,7 +131,7 @@ impl Chain {
     /// A file whose text is wrong gives [`io::ErrorKind::InvalidData`] around a
     /// [`FilterError`](super::FilterError), which ends a run with its exit code.
     pub fn enter(&mut self, tree: &Tree, dir: RelPath<'_>) -> io::Result<()> {
-        let root = self.root.get_or_insert_with(|| without_slash(tree.full_name(RelPath::new(b".")))).clone();
+        let root = self.root.get_or_insert_with(|| root_of(tree)).clone();
         if self.merges.is_empty() {
             return Ok(());
         }
@@ -362,6 +362,15 @@ fn read_named(name: &[u8]) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     open_operator_file(path)?.read_to_end(&mut content)?;
     Ok(content)
+}
+
+/// The absolute path of a tree.
+fn root_of(tree: &Tree) -> Vec<u8> {
+    let mut name = tree.full_name(RelPath::new(b"."));
+    if name.ends_with(b"/.") {
+        name.pop();
+    }
+    without_slash(name)
 }
 
 /// Whether a directory is `path`, or holds it.
