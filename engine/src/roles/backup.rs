@@ -99,7 +99,12 @@ impl Backups {
             Err(error) => {
                 let after = [b"\" -> \"", &self.full_name(tree, &place)[..], b"\""].concat();
                 let full = tree.full_name(path);
-                let what = What::Around { before: "keep_backup failed: \"", path: &full, after: &after, error: &error };
+                let what = What::Around {
+                    before: "keep_backup failed: \"",
+                    path: &full,
+                    after: &after,
+                    error: &error,
+                };
                 ctx.report_problem(Problem { who, class: Class::Transfer, what });
                 Err(error)
             }
@@ -219,7 +224,9 @@ fn copy(from: &Dir, name: &[u8], meta: &Meta, place: &Place) -> io::Result<()> {
             let target = from.read_link(name)?;
             to.replace(&place.name, &mut |temp| to.symlink(&target, temp))?;
         }
-        kind => to.replace(&place.name, &mut |temp| to.mknod(temp, kind, meta.mode.permissions(), meta.rdev))?,
+        kind => {
+            to.replace(&place.name, &mut |temp| to.mknod(temp, kind, meta.mode.permissions(), meta.rdev))?
+        }
     }
     if let Some(made) = to.stat(&place.name)? {
         let _ = to.apply(&place.name, &made, &want);

@@ -49,7 +49,9 @@ pub fn restore_time(ctx: &Context, tree: &Tree, path: RelPath<'_>, entry: EntryR
         return;
     }
     let Ok(Some(meta)) = tree.parent(path).and_then(|dir| dir.stat(path.name())) else { return };
-    if meta.kind() == FileKind::Directory && attributes::same_time(entry, &meta, ctx.options.compare.modify_window) {
+    if meta.kind() == FileKind::Directory
+        && attributes::same_time(entry, &meta, ctx.options.compare.modify_window)
+    {
         return;
     }
     let times = Times { mtime: Some((entry.mtime(), entry.mtime_nsec())), atime: None };

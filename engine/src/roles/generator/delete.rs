@@ -63,7 +63,8 @@ impl Deletion {
     pub fn new(ctx: &Context) -> Self {
         let options = &ctx.options;
         let rules = &options.select.filters;
-        let chain = (!rules.is_empty()).then(|| Chain::new(rules, FilterSide::Receiver, options.delete.excluded));
+        let chain =
+            (!rules.is_empty()).then(|| Chain::new(rules, FilterSide::Receiver, options.delete.excluded));
         Deletion {
             options: options.delete,
             chain,
@@ -92,14 +93,22 @@ impl Deletion {
     }
 
     /// Scans a directory: what `is_listed` does not know and no filter protects is extraneous.
-    pub fn scan(&mut self, disk: Disk<'_>, path: RelPath<'_>, is_listed: &dyn Fn(&[u8]) -> bool, found: Found) {
+    pub fn scan(
+        &mut self,
+        disk: Disk<'_>,
+        path: RelPath<'_>,
+        is_listed: &dyn Fn(&[u8]) -> bool,
+        found: Found,
+    ) {
         if self.is_stopped(disk.ctx) {
             return;
         }
         let dir = match disk.tree.dir(path) {
             Ok(dir) => dir,
             // Not there yet, or something else is: nothing in it to delete.
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return
+            }
             Err(error) if crate::sys::is(&error, Errno::LOOP) => return,
             Err(error) => return disk.call("opendir", path, &error),
         };

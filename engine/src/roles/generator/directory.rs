@@ -69,7 +69,8 @@ impl Generator<'_> {
         if self.ctx.options.select.keep_dirlinks && spot.kind() == Some(FileKind::Symlink) {
             if let Some(dir) = &spot.dir {
                 let target = dir.stat_following(path.name()).ok().flatten();
-                let stands = target.filter(|meta| meta.kind() == FileKind::Directory && self.disk.tree.dir(path).is_ok());
+                let stands = target
+                    .filter(|meta| meta.kind() == FileKind::Directory && self.disk.tree.dir(path).is_ok());
                 spot.meta = stands.or(spot.meta);
             }
         }
@@ -99,7 +100,12 @@ impl Generator<'_> {
     }
 
     /// Handles a directory where its index stands. Whether its content may be handled, too.
-    pub(super) fn directory(&mut self, ndx: Ndx, entry: EntryRef<'_>, path: RelPath<'_>) -> Result<bool, Failure> {
+    pub(super) fn directory(
+        &mut self,
+        ndx: Ndx,
+        entry: EntryRef<'_>,
+        path: RelPath<'_>,
+    ) -> Result<bool, Failure> {
         let is_open = self.open_directory(ndx, entry, path)?;
         if !is_open {
             self.dirs.close(path);
@@ -174,7 +180,8 @@ impl Generator<'_> {
     /// things change inside.
     fn dress_directory(&mut self, entry: EntryRef<'_>, path: RelPath<'_>, existing: Option<&Meta>) {
         let Ok(parent) = self.disk.tree.parent(path) else { return };
-        let direct = parent.stat(path.name()).ok().flatten().filter(|meta| meta.kind() == FileKind::Directory);
+        let direct =
+            parent.stat(path.name()).ok().flatten().filter(|meta| meta.kind() == FileKind::Directory);
         // A symlink that stands for the directory is passed by opening what it leads to.
         let (dir, made, name) = match direct {
             Some(made) => (parent, made, path.name()),
@@ -192,7 +199,9 @@ impl Generator<'_> {
         }
         match dir.apply(name, &made, &want) {
             Ok(()) => {}
-            Err(failed) if failed.call == "failed to set permissions on" && last == made.mode.permissions() => {
+            Err(failed)
+                if failed.call == "failed to set permissions on" && last == made.mode.permissions() =>
+            {
                 self.disk.reason("failed to modify permissions on", path, &failed.error);
             }
             Err(failed) => self.disk.not_applied(path, &failed),

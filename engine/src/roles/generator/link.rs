@@ -41,7 +41,11 @@ impl Generator<'_> {
         leader: RelPath<'_>,
     ) -> Result<(), Failure> {
         let Some(mut spot) = self.look(path) else { return Ok(()) };
-        let there = if self.dirs.is_imagined_above(leader) { None } else { self.disk.tree.stat(leader).ok().flatten() };
+        let there = if self.dirs.is_imagined_above(leader) {
+            None
+        } else {
+            self.disk.tree.stat(leader).ok().flatten()
+        };
         if let (Some(meta), Some(there)) = (&spot.meta, &there) {
             if meta.is_same_file(there) {
                 let item = itemize::linked(self.ctx, entry, Some(meta), None);

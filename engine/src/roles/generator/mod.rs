@@ -292,7 +292,16 @@ impl<'a> Generator<'a> {
         }
         let long_name = entry.path().as_bytes();
         let moment = Moment::Finished;
-        self.ctx.report(Event::Item(ItemReport { moment, ndx, entry, item, long_name, data_bytes: 0, sum_bytes: 0, sum: None }));
+        self.ctx.report(Event::Item(ItemReport {
+            moment,
+            ndx,
+            entry,
+            item,
+            long_name,
+            data_bytes: 0,
+            sum_bytes: 0,
+            sum: None,
+        }));
     }
 
     /// Notes that an item needed nothing, where that is to be said.

@@ -106,9 +106,7 @@ impl Disk<'_> {
     /// Keeps a backup of what is about to be replaced by a rename. Whether that may go on.
     pub fn back_up(&self, path: RelPath<'_>) -> bool {
         match self.backups {
-            Some(backups) => {
-                backups.keep(self.ctx, Who::Generator, self.tree, path, Original::Stays).is_ok()
-            }
+            Some(backups) => backups.keep(self.ctx, Who::Generator, self.tree, path, Original::Stays).is_ok(),
             None => true,
         }
     }
@@ -143,12 +141,18 @@ impl Disk<'_> {
 
     /// Reports a failed call on two names: `CALL "PATH"AFTER: REASON`.
     pub fn pair(&self, before: &'static str, path: RelPath<'_>, after: &[u8], error: &io::Error) {
-        self.problem(Class::Transfer, What::Around { before, path: &self.tree.full_name(path), after, error });
+        self.problem(
+            Class::Transfer,
+            What::Around { before, path: &self.tree.full_name(path), after, error },
+        );
     }
 
     /// Reports `FUNCTION(PATH) failed: REASON`; `before` ends in the parenthesis.
     pub fn function(&self, before: &'static str, path: RelPath<'_>, error: &io::Error) {
-        self.problem(Class::Transfer, What::Around { before, path: path.as_bytes(), after: b") failed", error });
+        self.problem(
+            Class::Transfer,
+            What::Around { before, path: path.as_bytes(), after: b") failed", error },
+        );
     }
 
     /// Reports a sentence that ends in the name.

@@ -116,8 +116,12 @@ impl Generator<'_> {
         let preserve = &self.ctx.options.preserve;
         match entry.kind() {
             FileKind::Regular => self.regular(ndx, entry, path, spot, Strength::Short),
-            FileKind::Symlink if preserve.links && entry.link_target().is_some() => self.symlink(ndx, entry, path, spot),
-            kind if kind.is_device() && preserve.devices && preserve.super_user => self.node(ndx, entry, path, spot),
+            FileKind::Symlink if preserve.links && entry.link_target().is_some() => {
+                self.symlink(ndx, entry, path, spot)
+            }
+            kind if kind.is_device() && preserve.devices && preserve.super_user => {
+                self.node(ndx, entry, path, spot)
+            }
             kind if kind.is_special() && preserve.specials => self.node(ndx, entry, path, spot),
             _ => {
                 self.ctx.report(Event::Note(path, Note::NonRegular));
@@ -216,7 +220,13 @@ impl Generator<'_> {
 
     /// The content of a regular file is right: attributes follow, and a partial file is of no use
     /// any more.
-    fn up_to_date(&mut self, ndx: Ndx, entry: EntryRef<'_>, path: RelPath<'_>, spot: &Spot) -> Result<(), Failure> {
+    fn up_to_date(
+        &mut self,
+        ndx: Ndx,
+        entry: EntryRef<'_>,
+        path: RelPath<'_>,
+        spot: &Spot,
+    ) -> Result<(), Failure> {
         if let (Some(dir), Some(meta), false) = (&spot.dir, &spot.meta, self.disk.is_dry()) {
             self.disk.dress(dir, path, entry, Some(meta), meta);
             self.drop_partial(path);

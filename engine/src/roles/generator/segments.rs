@@ -183,6 +183,9 @@ mod tests {
         segments.push(segment(1, 2));
         segments.push(segment(4, 1));
         let start = |ndx| segments.find(Ndx(ndx)).map(|segment| segment.start().0);
-        assert_eq!([0, 1, 2, 3, 4, 5, -1].map(start), [Some(1), Some(1), Some(1), Some(4), Some(4), None, None]);
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5, -1].map(start),
+            [Some(1), Some(1), Some(1), Some(4), Some(4), None, None]
+        );
     }
 }

@@ -117,7 +117,13 @@ struct Ran {
     ctx: Context,
 }
 
-fn run_with(root: &Path, version: u32, options: TransferOptions, messages: Vec<FromReceiver>, fates: &[Fate]) -> Ran {
+fn run_with(
+    root: &Path,
+    version: u32,
+    options: TransferOptions,
+    messages: Vec<FromReceiver>,
+    fates: &[Fate],
+) -> Ran {
     let recursion = match &messages[0] {
         FromReceiver::Segment(segment) if segment.start() == Ndx(0) => Recursion::Whole,
         _ => Recursion::Incremental,
@@ -166,7 +172,8 @@ fn a_whole_list_is_walked_in_order_and_the_ladder_climbed() {
     let root = temp();
     put(root.path(), "same");
     put_old(root.path(), "changed", "1234", 900);
-    let ran = run_on(root.path(), archive(), whole(&["./", "changed", "link@to", "new", "same", "d/", "d/f"]));
+    let ran =
+        run_on(root.path(), archive(), whole(&["./", "changed", "link@to", "new", "same", "d/", "d/f"]));
     assert_eq!(
         ran.sent,
         [
@@ -204,13 +211,27 @@ fn each_version_has_its_ladder() {
 #[test]
 fn segments_are_finished_in_order_with_directories_at_their_gaps() {
     let root = temp();
-    let lists: &[(&str, &[&str])] = &[("", &["./", "f0", "A/", "B/"]), ("A/", &["A/f1", "A/AA/"]), ("A/AA/", &["A/AA/f2"]), ("B/", &[])];
+    let lists: &[(&str, &[&str])] =
+        &[("", &["./", "f0", "A/", "B/"]), ("A/", &["A/f1", "A/AA/"]), ("A/AA/", &["A/AA/f2"]), ("B/", &[])];
     let ran = run_on(root.path(), archive(), incremental(lists));
     assert_eq!(
         ran.sent,
         [
-            "item 0 0008", "want 2 a000 0/0", "done", "item 5 6000", "want 6 a000 0/0", "done", "item 8 6000",
-            "want 9 a000 0/0", "done", "item 10 6000", "done", "done", "done", "done", "done",
+            "item 0 0008",
+            "want 2 a000 0/0",
+            "done",
+            "item 5 6000",
+            "want 6 a000 0/0",
+            "done",
+            "item 8 6000",
+            "want 9 a000 0/0",
+            "done",
+            "item 10 6000",
+            "done",
+            "done",
+            "done",
+            "done",
+            "done",
         ]
     );
     for dir in [".", "A", "A/AA", "B"] {
@@ -244,8 +265,14 @@ fn a_failed_directory_takes_its_content_along() {
     let ran = run_on(root.path(), options, whole(&["./", "f", "n", "m/", "m/x"]));
     assert_eq!(ran.sent[1..], ["done"; 5]);
     let heard = ran.heard.take().join("\n");
-    assert!(heard.contains("f NotEmpty") && heard.contains("could not make way for new regular file: f"), "{heard}");
-    assert!(heard.contains("n NotCreating(Regular)") && heard.contains("m NotCreating(Directory)"), "{heard}");
+    assert!(
+        heard.contains("f NotEmpty") && heard.contains("could not make way for new regular file: f"),
+        "{heard}"
+    );
+    assert!(
+        heard.contains("n NotCreating(Regular)") && heard.contains("m NotCreating(Directory)"),
+        "{heard}"
+    );
     assert!(!heard.contains("m/x"), "{heard}");
     assert!(ran.ctx.has_transfer_error());
 }
@@ -279,7 +306,10 @@ fn hard_links_follow_the_member_that_is_in_place() {
     put_old(root.path(), "e", "old", 1000);
     let ran = run_on(root.path(), archive(), whole(&["a&1", "b&1", "c&1", "d&1", "e&1"]));
     // Captured with stock 3.5.0: `b => c, a => c, d => c, e => c`.
-    assert_eq!(ran.sent[..4], ["item 1 7000 => c", "item 0 7000 => c", "item 3 7000 => c", "item 4 5004 => c"]);
+    assert_eq!(
+        ran.sent[..4],
+        ["item 1 7000 => c", "item 0 7000 => c", "item 3 7000 => c", "item 4 5004 => c"]
+    );
     assert_eq!(fs::metadata(root.path().join("c")).unwrap().nlink(), 5);
     let again = run_on(root.path(), archive(), whole(&["a&1", "b&1", "c&1", "d&1", "e&1"]));
     assert_eq!(again.sent, ["done"; 5]);
@@ -313,7 +343,11 @@ fn deletion_during_the_walk_reports_and_counts() {
     options.delete.when = Some(DeleteWhen::Delay);
     let ran = run_on(root.path(), options.clone(), whole(&["./", "f"]));
     assert_eq!(ran.sent[ran.sent.len() - 4..], ["done", "deleted 1", "done", "done"]);
-    assert_eq!(fs::metadata(root.path()).unwrap().mtime(), 1000, "the time is put right after late deletions");
+    assert_eq!(
+        fs::metadata(root.path()).unwrap().mtime(),
+        1000,
+        "the time is put right after late deletions"
+    );
 
     put(root.path(), "kept");
     let mut messages = whole(&["./", "f"]);

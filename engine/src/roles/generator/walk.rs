@@ -67,7 +67,8 @@ impl Generator<'_> {
         }
         while let Some(segment) = self.next_segment()? {
             // A directory is listed where its content is.
-            let others = segment.iter().map(|(_, entry)| entry).filter(|entry| !entry.is_dir() && !entry.is_blank());
+            let others =
+                segment.iter().map(|(_, entry)| entry).filter(|entry| !entry.is_dir() && !entry.is_blank());
             for entry in segment.gap_entry().into_iter().chain(others) {
                 self.ctx.report(Event::Listed(entry));
             }
@@ -92,9 +93,11 @@ impl Generator<'_> {
     pub(super) fn listed<'s>(&self, segment: &'s Segment) -> HashSet<&'s [u8]> {
         match self.deletion.when() {
             None => HashSet::new(),
-            Some(_) => {
-                segment.iter().filter(|(_, e)| !e.is_blank()).map(|(_, entry)| entry.path().as_bytes()).collect()
-            }
+            Some(_) => segment
+                .iter()
+                .filter(|(_, e)| !e.is_blank())
+                .map(|(_, entry)| entry.path().as_bytes())
+                .collect(),
         }
     }
 
@@ -148,7 +151,12 @@ impl Generator<'_> {
         Ok(())
     }
 
-    fn directory_in_list(&mut self, ndx: Ndx, entry: EntryRef<'_>, listed: &HashSet<&[u8]>) -> Result<(), Failure> {
+    fn directory_in_list(
+        &mut self,
+        ndx: Ndx,
+        entry: EntryRef<'_>,
+        listed: &HashSet<&[u8]>,
+    ) -> Result<(), Failure> {
         let path = self.destination.path(entry);
         if self.directory(ndx, entry, path)? {
             self.delete_during(entry, listed);
@@ -215,7 +223,9 @@ impl Generator<'_> {
         let select = &self.ctx.options.select;
         let path = entry.path();
         let parent = path.parent();
-        let exempt = parent.is_root() || entry.kind() == FileKind::Missing || (select.relative && !select.implied_dirs);
+        let exempt = parent.is_root()
+            || entry.kind() == FileKind::Missing
+            || (select.relative && !select.implied_dirs);
         if !exempt && !dirs.contains(parent.as_bytes()) {
             let rule = PeerMisbehaved::Rule("an entry's directory is not in the file list");
             return Err(Failure::Protocol(rule.into()));

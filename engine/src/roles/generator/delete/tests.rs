@@ -52,7 +52,11 @@ impl Bench {
     }
 
     fn lines(&self) -> Vec<String> {
-        self.heard.take().iter().map(|line| line.replace("Deleted { path: ", "- ").replace(" }", "")).collect()
+        self.heard
+            .take()
+            .iter()
+            .map(|line| line.replace("Deleted { path: ", "- ").replace(" }", ""))
+            .collect()
     }
 }
 
@@ -68,8 +72,15 @@ fn the_order_is_that_of_the_list_backwards_content_first() {
     let lines = bench.scan(&mut Deletion::new(&bench.ctx), &["f2"]);
     let (dir, file) = ("Directory", "Regular");
     let expected = [
-        ("zz", dir), ("od2/q", file), ("od2", dir), ("od/in/z", file), ("od/in", dir), ("od/y", file), ("od", dir),
-        ("old", file), ("f1", file),
+        ("zz", dir),
+        ("od2/q", file),
+        ("od2", dir),
+        ("od/in/z", file),
+        ("od/in", dir),
+        ("od/y", file),
+        ("od", dir),
+        ("old", file),
+        ("f1", file),
     ];
     assert_eq!(lines, expected.map(|(name, kind)| deleted(name, kind)));
     assert_eq!(Deletion::counts(&bench.ctx), DeleteCounts { files: 5, dirs: 4, ..DeleteCounts::default() });
@@ -80,7 +91,8 @@ fn the_order_is_that_of_the_list_backwards_content_first() {
 #[test]
 fn old_versions_mix_files_and_directories() {
     let mut members = ["od", "old", "f1", "od2", "zz"].map(|name| {
-        let kind = if name.starts_with('o') && name != "old" { FileKind::Directory } else { FileKind::Regular };
+        let kind =
+            if name.starts_with('o') && name != "old" { FileKind::Directory } else { FileKind::Regular };
         Member { name: name.as_bytes().into(), kind }
     });
     let names = |members: &[Member]| -> Vec<String> {
@@ -103,7 +115,12 @@ fn a_limit_stops_deletions_and_counts_what_it_stopped() {
         bench.put(&["od/in/z", "od/y", "od2/q", "f1", "old", "zz/"]);
         let mut deletion = Deletion::new(&bench.ctx);
         let lines = bench.scan(&mut deletion, &[]);
-        let expected = [deleted("zz", "Directory"), deleted("od2/q", "Regular"), "od/in NotEmpty".into(), "od NotEmpty".into()];
+        let expected = [
+            deleted("zz", "Directory"),
+            deleted("od2/q", "Regular"),
+            "od/in NotEmpty".into(),
+            "od NotEmpty".into(),
+        ];
         assert_eq!(lines, expected);
         assert_eq!(deletion.skipped(), 6);
         assert_eq!(bench.root.path().join("od2/q").exists(), dry_run);
@@ -119,7 +136,10 @@ fn recorded_deletions_wait_for_the_end() {
     assert!(bench.lines().is_empty() && bench.root.path().join("a").exists());
     assert!(deletion.has_recorded_in(RelPath::ROOT) && !deletion.has_recorded_in(RelPath::new(b"d")));
     deletion.delete_recorded(bench.disk());
-    assert_eq!(bench.lines(), [deleted("d/b", "Regular"), deleted("d", "Directory"), deleted("a", "Regular")]);
+    assert_eq!(
+        bench.lines(),
+        [deleted("d/b", "Regular"), deleted("d", "Directory"), deleted("a", "Regular")]
+    );
 }
 
 #[test]
