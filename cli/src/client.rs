@@ -288,7 +288,10 @@ impl Client<'_> {
     ) -> Arc<Printer> {
         let wishes = self.wishes();
         let output = &wishes.typed.output;
-        let itemize = if wishes.info.of(Info::Name) >= 2 { output.itemize.max(2) } else { output.itemize };
+        let itemize = match output.itemize {
+            1 if wishes.info.of(Info::Name) >= 2 => 2,
+            count => count,
+        };
         let settings = Settings {
             info: wishes.info.clone(),
             debug: wishes.debug.clone(),
@@ -303,7 +306,8 @@ impl Client<'_> {
             },
             with_dirs: wishes.recursive || wishes.dirs,
         };
-        let keeps_link_times = options.preserve.times && !options.preserve.omit_link_times;
+        // Captured: `t` for `-J`, too.
+        let keeps_link_times = options.preserve.times;
         let style = Style {
             way,
             has_flags: session.version.has_item_flags(),

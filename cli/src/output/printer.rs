@@ -135,6 +135,10 @@ impl Printer {
         let is_link_made = report.item.xname.as_ref().is_some_and(|name| !name.is_empty());
         let names = self.settings.info.of(Info::Name);
         if self.settings.itemize > 0 || self.settings.format.as_ref().is_some_and(|f| f.has(b"i")) {
+            // Below 29 only transfers are items; the rest has names alone.
+            if !self.scene.style.has_flags && !report.item.is_transfer() {
+                return false;
+            }
             return self.settings.itemize > 1 || names >= 2 || !significant.is_empty() || is_link_made;
         }
         if report.item.is_transfer() || is_link_made {

@@ -76,8 +76,11 @@ fn read_list<L: Handover>(
 
 fn count<L>(message: &ToReceiver<L>, list: &mut FirstList) {
     if let ToReceiver::Segment(segment) = message {
-        let first = segment.get(0);
-        list.only_kind = first.filter(|_| list.entries == 0 && segment.len() == 1).map(|entry| entry.kind());
+        if list.entries == 0 && segment.len() == 1 {
+            list.only_kind = segment.get(0).map(|entry| entry.kind());
+        } else if !segment.is_empty() {
+            list.only_kind = None;
+        }
         list.entries += segment.len();
     }
 }

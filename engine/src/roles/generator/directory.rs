@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath, RelPathBuf};
+use suisei_protocol::flist::{EntryFlags, EntryRef, FileKind, Ndx, RelPath, RelPathBuf};
 use suisei_protocol::transfer::ItemFlags;
 
 use super::decide::{presence, Presence};
@@ -119,6 +119,9 @@ impl Generator<'_> {
         }
         let was_early = self.dirs.early.remove(path.as_bytes());
         let Some(mut spot) = self.look_for_dir(path) else { return Ok(false) };
+        if self.is_only_a_way(entry) {
+            return Ok(self.make_only_a_way(&spot, path));
+        }
         match presence(&self.rules, FileKind::Directory, spot.kind()) {
             Presence::Takes => {}
             Presence::NotCreating => {
@@ -148,7 +151,7 @@ impl Generator<'_> {
             }
             return Ok(true);
         }
-        if spot.meta.is_none() && !self.make_directory(&spot, path) {
+        if spot.meta.is_none() && !self.make_directory(&spot, path, 0o700) {
             self.skip_content();
             return Ok(false);
         }
@@ -156,8 +159,26 @@ impl Generator<'_> {
         Ok(true)
     }
 
-    fn make_directory(&self, spot: &Spot, path: RelPath<'_>) -> bool {
-        match self.disk.parent(spot, path).and_then(|dir| dir.mkdir(path.name(), 0o700)) {
+    /// Whether a directory is listed as the parent of another only, and nothing is to be said or
+    /// kept of it (`--no-implied-dirs`).
+    pub(super) fn is_only_a_way(&self, entry: EntryRef<'_>) -> bool {
+        entry.flags().contains(EntryFlags::IMPLIED_DIR) && !self.ctx.options.select.implied_dirs
+    }
+
+    /// Makes such a directory if it is missing, as if nobody had listed it.
+    fn make_only_a_way(&mut self, spot: &Spot, path: RelPath<'_>) -> bool {
+        if spot.meta.is_some() {
+            return true;
+        }
+        if self.disk.is_dry() {
+            self.dirs.imagined.insert(path.to_owned());
+            return true;
+        }
+        self.make_directory(spot, path, 0o777)
+    }
+
+    fn make_directory(&self, spot: &Spot, path: RelPath<'_>, mode: u32) -> bool {
+        match self.disk.parent(spot, path).and_then(|dir| dir.mkdir(path.name(), mode)) {
             Ok(()) => true,
             Err(error) => {
                 self.disk.call("recv_generator: mkdir", path, &error);

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use suisei_protocol::flist::{EntryRef, Ndx, RelPath, Segment};
 use suisei_protocol::message::{Fate, FromReceiver, ToSender};
 use suisei_protocol::session::Recursion;
-use suisei_protocol::transfer::Item;
+use suisei_protocol::transfer::{Item, ItemFlags};
 
 use super::backup::Backups;
 use super::destination::Destination;
@@ -37,6 +37,7 @@ use super::receiver::partial::Partials;
 use crate::delta::Signer;
 use crate::link::Outbox;
 use crate::observe::{Event, ItemReport, Moment, Note};
+use crate::options::ItemDetail;
 use crate::{Context, Failure};
 
 use decide::Rules;
@@ -283,10 +284,11 @@ impl<'a> Generator<'a> {
     }
 
     /// Below 29 there is no message for items without data: the generator reports them itself.
-    /// New directories are reported by a dry run only, changed ones by nobody but `-vv`.
+    /// New directories are reported by a dry run only, changed ones only by `-vv`.
     fn report_old_item(&self, ndx: Ndx, entry: EntryRef<'_>, item: &Item) {
-        let report = &self.ctx.options.report;
-        let silent = entry.is_dir() && !self.ctx.options.dry_run && !report.up_to_date;
+        let options = &self.ctx.options;
+        let is_new = item.flags.contains(ItemFlags::IS_NEW);
+        let silent = entry.is_dir() && if is_new { !options.dry_run } else { !options.report.up_to_date };
         if item.flags.significant().is_empty() || silent {
             return;
         }
@@ -304,9 +306,12 @@ impl<'a> Generator<'a> {
         }));
     }
 
-    /// Notes that an item needed nothing, where that is to be said.
+    /// Notes that an item needed nothing, where that is to be said: not beside an itemized line
+    /// that says so already.
     fn note_up_to_date(&self, path: RelPath<'_>, item: &Item) {
-        if self.ctx.options.report.up_to_date && item.flags.significant().is_empty() {
+        let report = &self.ctx.options.report;
+        let said = report.up_to_date && report.items == ItemDetail::Changed;
+        if said && item.flags.significant().is_empty() {
             self.ctx.report(Event::Note(path, Note::UpToDate));
         }
     }

@@ -4,7 +4,7 @@
 
 use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath};
 use suisei_protocol::message::ToSender;
-use suisei_protocol::transfer::ItemFlags;
+use suisei_protocol::transfer::{Item, ItemFlags};
 
 use super::decide::{is_same, judge, presence, Presence, Rules, Verdict};
 use super::hardlink::Turn;
@@ -194,6 +194,10 @@ impl Generator<'_> {
         let mut item = itemize::item(self.ctx, entry, spot.meta.as_ref(), action);
         item.basis = basis.kind;
         item.flags.set(ItemFlags::BASIS_TYPE_FOLLOWS, item.basis.is_some());
+        if !self.ctx.session.version.has_item_flags() {
+            // All that an old sender could echo, also on one machine.
+            item = Item::new(ItemFlags::TRANSFER);
+        }
         if !self.disk.is_dry() {
             self.wait_for_window()?;
             self.segments.hold(ndx);

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::mpsc::{channel, Sender};
 
 use suisei_protocol::flist::{DirNdx, EntryFlags, Extra, HardLink, IoErrors, Mode, NewEntry, SegmentBuilder};
-use suisei_protocol::transfer::ItemFlags;
 
 use super::*;
 use crate::options::{DeleteWhen, Partial};

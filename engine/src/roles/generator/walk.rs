@@ -210,7 +210,7 @@ impl Generator<'_> {
     /// Gives a directory its time, now that nothing changes in it any more.
     pub(super) fn restore_time(&mut self, entry: EntryRef<'_>) {
         let path = self.destination.path(entry);
-        let idle = self.disk.is_dry() || self.ctx.options.report.list_only;
+        let idle = self.disk.is_dry() || self.ctx.options.report.list_only || self.is_only_a_way(entry);
         if !idle && !self.dirs.is_closed(path) {
             restore_time(self.ctx, self.disk.tree, path, entry);
         }

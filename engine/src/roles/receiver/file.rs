@@ -17,7 +17,7 @@ use suisei_protocol::error::PeerMisbehaved;
 use suisei_protocol::flist::{EntryRef, Ndx};
 use suisei_protocol::message::{Fate, FromReceiver, ToReceiver};
 use suisei_protocol::session::Direction;
-use suisei_protocol::transfer::{BlockIndex, Compressor, Item, SumHead, Token};
+use suisei_protocol::transfer::{BasisKind, BlockIndex, Compressor, Item, SumHead, Token};
 
 use super::basis::{Bases, Basis, Place};
 use super::output::{Draft, Spot};
@@ -163,7 +163,7 @@ impl Receiver<'_> {
         }
         let fate = match self.site().place(draft, ndx, entry, &spot, is_redo)? {
             Placed::InPlace => {
-                if used == Some(Place::Partial) {
+                if used == Some(Place::Partial) || item.basis == Some(BasisKind::PartialDir) {
                     self.partials.clear(path);
                 }
                 Fate::Placed
