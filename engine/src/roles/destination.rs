@@ -23,6 +23,8 @@ pub struct Destination {
     pub tree: Arc<Tree>,
     /// Single-file mode: the one entry's name there.
     pub rename: Option<RelPathBuf>,
+    /// Whether the directory was made for this run: its own entry is a new item.
+    pub is_new: bool,
 }
 
 /// What the first list says about the destination.
@@ -135,7 +137,7 @@ impl Resolution<'_> {
 
     fn enter(&self, path: &[u8]) -> Result<Destination, Failure> {
         match Tree::open_trusted(as_path(path), self.links) {
-            Ok(tree) => Ok(Destination { tree: Arc::new(tree), rename: None }),
+            Ok(tree) => Ok(Destination { tree: Arc::new(tree), rename: None, is_new: false }),
             Err(error) => Err(selection(&format!("change_dir#1 \"{}\" failed", full_name(path)), &error)),
         }
     }
@@ -164,11 +166,11 @@ impl Resolution<'_> {
         if !becomes_directory {
             if self.list.entries == 0 {
                 let tree = Arc::new(Tree::missing(as_path(self.named)));
-                return Ok(Destination { tree, rename: None });
+                return Ok(Destination { tree, rename: None, is_new: false });
             }
             if made > 0 && self.is_dry() {
                 let tree = Arc::new(Tree::missing(as_path(parent)));
-                return Ok(Destination { tree, rename: Some(RelPathBuf::new(name.to_vec())) });
+                return Ok(Destination { tree, rename: Some(RelPathBuf::new(name.to_vec())), is_new: false });
             }
             return self.single(parent, name);
         }
@@ -184,15 +186,15 @@ impl Resolution<'_> {
             self.ctx.report(Event::DestinationCreated { path, levels: 0 });
         }
         if self.is_dry() {
-            return Ok(Destination { tree: Arc::new(Tree::missing(as_path(self.named))), rename: None });
+            return Ok(Destination { tree: Arc::new(Tree::missing(as_path(self.named))), rename: None, is_new: false });
         }
-        self.enter(self.named)
+        Ok(Destination { is_new: true, ..self.enter(self.named)? })
     }
 
     /// Single-file mode.
     fn single(&self, parent: &[u8], name: &[u8]) -> Result<Destination, Failure> {
         match Tree::open_trusted(as_path(parent), self.links) {
-            Ok(tree) => Ok(Destination { tree: Arc::new(tree), rename: Some(RelPathBuf::new(name.to_vec())) }),
+            Ok(tree) => Ok(Destination { tree: Arc::new(tree), rename: Some(RelPathBuf::new(name.to_vec())), is_new: false }),
             Err(error) => Err(selection(&format!("change_dir#3 \"{}\" failed", full_name(parent)), &error)),
         }
     }

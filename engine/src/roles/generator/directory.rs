@@ -80,7 +80,8 @@ impl Generator<'_> {
     /// Prepares a directory whose own segment comes later, so that its parent's time is final when
     /// the parent is finished: removes what is in the way, and makes it. Says nothing of success.
     pub(super) fn directory_early(&mut self, entry: EntryRef<'_>, path: RelPath<'_>) {
-        if self.disk.is_dry() || self.dirs.is_closed_above(path) || !attributes::keeps_time(self.ctx, entry) {
+        let is_due = attributes::keeps_time(self.ctx, entry) && !self.is_only_a_way(entry);
+        if self.disk.is_dry() || self.dirs.is_closed_above(path) || !is_due {
             return;
         }
         let Ok(dir) = self.disk.tree.parent(path) else { return };
@@ -117,7 +118,7 @@ impl Generator<'_> {
         if self.dirs.is_closed_above(path) {
             return Ok(false);
         }
-        let was_early = self.dirs.early.remove(path.as_bytes());
+        let was_early = self.dirs.early.remove(path.as_bytes()) || (path.is_root() && self.destination.is_new);
         let Some(mut spot) = self.look_for_dir(path) else { return Ok(false) };
         if self.is_only_a_way(entry) {
             return Ok(self.make_only_a_way(&spot, path));
