@@ -5,10 +5,12 @@
 //! Wire: protocol/doc/01-integers-and-multiplexing.md#16-bounds-a-reader-must-enforce-values-that-come-from-a-peer
 
 mod codec;
+mod tokens;
 
 use bytes::Bytes;
 
 pub use codec::{flist, to_receiver, to_sender};
+pub use tokens::{filter_list, sum_head, tokens_lz4, tokens_none, tokens_zlib, tokens_zlibx, tokens_zstd};
 
 use crate::error::Error;
 use crate::mux::{Demux, Frame, Notice};
@@ -25,7 +27,7 @@ use crate::wire::{put_longint, put_varint, put_varlong, NdxCoder, Reader};
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its file and of its corpus.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 16] = [
     ("integers", integers),
     ("ndx", ndx),
     ("demux", demux),
@@ -35,6 +37,13 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("flist", flist),
     ("to_receiver", to_receiver),
     ("to_sender", to_sender),
+    ("sum_head", sum_head),
+    ("tokens_none", tokens_none),
+    ("tokens_zlib", tokens_zlib),
+    ("tokens_zlibx", tokens_zlibx),
+    ("tokens_zstd", tokens_zstd),
+    ("tokens_lz4", tokens_lz4),
+    ("filter_list", filter_list),
 ];
 
 /// Returns the session that a byte chooses: bits 0 and 1 side and direction, bits 2 to 4 the

@@ -2,7 +2,7 @@
 //!
 //! Reads and writes at explicit offsets, so that basis and output may be the same file.
 //! Wire: protocol/doc/20-transfer.md#5-reconstruction-and-verification,
-//! protocol/doc/20-transfer.md#11-inplace
+//! protocol/doc/20-transfer.md#11---inplace
 
 use std::fs::File;
 use std::io;

@@ -3,7 +3,7 @@
 //! After a match whole blocks are skipped; elsewhere the weak sum rolls from byte to byte behind a
 //! filter. Work is linear in the size of the source whatever the two files hold: comparing and
 //! hashing that leads to nothing is paid from a credit that only grows with progress.
-//! Wire: protocol/doc/20-transfer.md#34-weak-checksum, protocol/doc/20-transfer.md#11-inplace
+//! Wire: protocol/doc/20-transfer.md#34-weak-checksum, protocol/doc/20-transfer.md#11---inplace
 
 use std::fs::File;
 use std::io;
