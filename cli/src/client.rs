@@ -17,7 +17,7 @@ use suisei_engine::run::{self, Begun, ForwardedNames, LocalChoice, Requested, St
 use suisei_engine::source::{Names, Separator, Source};
 use suisei_engine::{Context, Failure, TransferOptions};
 use suisei_protocol::filter::Rule;
-use suisei_protocol::session::{local_sums, Direction, Session, Side, Version};
+use suisei_protocol::session::{local_sums, Direction, Session, Side};
 
 use crate::exit::Refusal;
 use crate::filters;
@@ -96,7 +96,7 @@ impl Client<'_> {
         started: Instant,
     ) -> Result<End, Refusal> {
         let wishes = self.wishes();
-        let rules = self.rules(wishes.version)?;
+        let rules = self.rules()?;
         let source = match self.open_names()? {
             Some(content) => self.with_names(sources, content)?,
             None => Source::new(sources.to_vec()),
@@ -128,10 +128,10 @@ impl Client<'_> {
         path: &[u8],
         started: Instant,
     ) -> Result<End, Refusal> {
-        let names = self.open_names()?;
+        let (rules, names) = (self.rules()?, self.open_names()?);
         let link = self.dial(machine, std::slice::from_ref(&path.to_vec()), Direction::Sending)?;
         let Some(link) = link else { return Ok(End { code: 0, who: "sender", explained: true }) };
-        self.converse(link, Direction::Sending, started, |begun| {
+        self.converse(link, Direction::Sending, rules, started, |begun| {
             let source = match (begun.names, names) {
                 (Some(names), _) => Source::with_names(sources[0].clone(), names),
                 (None, Some(content)) => Source::with_names(sources[0].clone(), self.local_names(content)),
@@ -148,10 +148,10 @@ impl Client<'_> {
         destination: Option<&[u8]>,
         started: Instant,
     ) -> Result<End, Refusal> {
-        let names = self.read_names()?;
+        let (rules, names) = (self.rules()?, self.read_names()?);
         let link = self.dial(machine, paths, Direction::Receiving)?;
         let Some(link) = link else { return Ok(End { code: 0, who: "Receiver", explained: true }) };
-        self.converse(link, Direction::Receiving, started, |begun| {
+        self.converse(link, Direction::Receiving, rules, started, |begun| {
             let nul_separated = self.wishes().typed.select.from0;
             let requested = self.requested(paths, names.as_deref());
             let forward =
@@ -184,6 +184,7 @@ impl Client<'_> {
         &self,
         link: Link,
         direction: Direction,
+        rules: Vec<Rule>,
         started: Instant,
         transfer: impl FnOnce(Begun) -> Result<(), Failure>,
     ) -> Result<End, Refusal> {
@@ -196,7 +197,7 @@ impl Client<'_> {
             Ok(agreed) => agreed,
             Err(failure) => return Ok(self.end_early(&failure, direction, peer)),
         };
-        let options = wishes.transfer(self.rules(session.version)?, session.version, false);
+        let options = wishes.transfer(rules, session.version, false);
         let (way, operation) = match direction {
             Direction::Sending => (Way::Out, "send"),
             Direction::Receiving => (Way::In, "recv"),
@@ -319,8 +320,8 @@ impl Client<'_> {
         Arc::new(Printer::new(settings, session.direction, scene, self.screen.clone()))
     }
 
-    fn rules(&self, version: Version) -> Result<Vec<Rule>, Refusal> {
-        filters::rules(self.wishes(), version, self.environment)
+    fn rules(&self) -> Result<Vec<Rule>, Refusal> {
+        filters::of_client(self.wishes(), self.environment, &self.screen)
     }
 
     /// Opens a list of names on this machine.

@@ -23,6 +23,7 @@ use suisei_protocol::wire::Reader;
 use suisei_protocol::Stop;
 
 use crate::exit::{Code, Refusal};
+use crate::filters;
 use crate::glob;
 use crate::options::environment::Environment;
 use crate::options::meaning::{self, FilesFrom, Wishes};
@@ -131,7 +132,9 @@ impl Server<'_> {
         let observer = Arc::new(Forwarder::new(settings(&wishes, &session)));
         let port = notices.clone();
         observer.attach(Box::new(move |notice| port.send(notice)));
-        let options = wishes.transfer(Vec::new(), session.version, false);
+        let rules = filters::of_server(&wishes, self.direction, session.version, self.environment)?;
+        let mut options = wishes.transfer(rules, session.version, false);
+        options.select.cvs_names = filters::personal_cvs_names(self.environment);
         let list = names_file(&wishes);
         let start = Start {
             ids: IdMap::new(options.preserve.numeric_ids, rustix::process::geteuid().is_root()),

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use suisei_protocol::filter::Rule;
 
+use crate::filter::LineEnd;
+
 /// Everything that the three roles need to know of the user's wishes.
 #[derive(Debug, Clone, Default)]
 pub struct TransferOptions {
@@ -43,7 +45,11 @@ pub struct Select {
     pub one_file_system: u8,
     /// Filter rules of this end, in order.
     pub filters: Vec<Rule>,
-    /// `--delete-excluded` changes what side-less rules mean.
+    /// What ends a line of a merge file (`--from0`).
+    pub filter_lines: LineEnd,
+    /// Texts whose words this end's CVS list ends with: `$HOME/.cvsignore`, then `$CVSIGNORE`.
+    pub cvs_names: Vec<Vec<u8>>,
+    /// `-C`.
     pub cvs_exclude: bool,
     /// `--existing`.
     pub existing_only: bool,

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use suisei_engine::filter::LineEnd;
 use suisei_engine::options::{
     self as engine, DeleteWhen, ItemDetail, Limits, Partial, Report, SourceLinks, TransferOptions,
 };
@@ -355,6 +356,15 @@ fn version(typed: &Typed) -> Result<Version, Refusal> {
 }
 
 impl Wishes {
+    /// What ends a line of a filter file.
+    pub fn filter_lines(&self) -> LineEnd {
+        if self.typed.select.from0 {
+            LineEnd::Nul
+        } else {
+            LineEnd::Newline
+        }
+    }
+
     /// Where messages go.
     pub fn stderr(&self) -> Stderr {
         self.typed.output.stderr.unwrap_or(Stderr::Errors)
@@ -426,6 +436,8 @@ impl Wishes {
             implied_dirs: !s.no_implied_dirs,
             one_file_system: s.one_file_system,
             filters,
+            filter_lines: self.filter_lines(),
+            cvs_names: Vec::new(),
             cvs_exclude: s.cvs_exclude,
             existing_only: s.existing,
             ignore_existing: s.ignore_existing,

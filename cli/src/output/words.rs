@@ -5,7 +5,7 @@
 use std::io;
 
 use bstr::ByteSlice;
-use suisei_engine::observe::{Class, Note, Problem, What, Who};
+use suisei_engine::observe::{Note, Problem, What, Who};
 use suisei_engine::Failure;
 use suisei_protocol::flist::{FileKind, RelPath};
 use suisei_protocol::Error as WireError;
@@ -234,6 +234,8 @@ pub fn cut(mut text: Vec<u8>) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use suisei_engine::observe::Class;
+
     use super::*;
 
     #[test]

@@ -492,5 +492,6 @@ impl<'c> Lister<'c> {
 }
 
 fn new_chain(ctx: &Context) -> Chain {
-    Chain::new(&ctx.options.select.filters, FilterSide::Sender, ctx.options.delete.excluded)
+    let select = &ctx.options.select;
+    Chain::new(&select.filters, FilterSide::Sender, ctx.options.delete.excluded).with_line_end(select.filter_lines)
 }

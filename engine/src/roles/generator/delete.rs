@@ -63,8 +63,9 @@ impl Deletion {
     pub fn new(ctx: &Context) -> Self {
         let options = &ctx.options;
         let rules = &options.select.filters;
-        let chain =
-            (!rules.is_empty()).then(|| Chain::new(rules, FilterSide::Receiver, options.delete.excluded));
+        let chain = (!rules.is_empty()).then(|| {
+            Chain::new(rules, FilterSide::Receiver, options.delete.excluded).with_line_end(options.select.filter_lines)
+        });
         Deletion {
             options: options.delete,
             chain,
