@@ -324,8 +324,11 @@ impl Connection {
         self.outgoing.close(true);
         let output = self.writer.take().and_then(|writer| writer.join().ok());
         let is_socket = output.as_ref().is_some_and(|fd| {
-            // A socket closed with unread input would take the last bytes with it.
-            rustix::net::shutdown(fd, rustix::net::Shutdown::Write).is_ok()
+            // A connection closed with unread input would take the last bytes with it. The pair of
+            // sockets to a remote shell is none: its client waits for our exit, not for an end.
+            let shut = rustix::net::shutdown(fd, rustix::net::Shutdown::Write).is_ok();
+            let address = rustix::net::getsockname(fd);
+            shut && address.is_ok_and(|address| address.address_family() != rustix::net::AddressFamily::UNIX)
         });
         drop(output);
         self.listen();
