@@ -31,7 +31,7 @@ use crate::output::listing::Columns;
 use crate::output::{cause, final_line, is_explained, role, summary, Channel, Printer, Screen, Settings};
 use crate::plan::Plan;
 use crate::remote::link::{Dialer, Link, Peer};
-use crate::remote::spec::{Machine, Route};
+use crate::remote::spec::{Kind, Machine, Route};
 
 /// One run of a client.
 pub struct Client<'a> {
@@ -153,7 +153,7 @@ impl Client<'_> {
         let Some(link) = link else { return Ok(End { code: 0, who: "Receiver", explained: true }) };
         self.converse(link, Direction::Receiving, rules, started, |begun| {
             let nul_separated = self.wishes().typed.select.from0;
-            let requested = self.requested(paths, names.as_deref());
+            let requested = self.requested(machine, paths, names.as_deref());
             let forward =
                 names.map(|bytes| ForwardedNames { file: Box::new(io::Cursor::new(bytes)), nul_separated });
             let path = destination.unwrap_or(b".").to_vec();
@@ -241,8 +241,12 @@ impl Client<'_> {
         far: u8,
         started: Instant,
     ) -> End {
-        let quiet = if matches!(self.plan.route, Route::Pull { .. }) { "generator" } else { "sender" };
-        let who = printer.failed().map_or(quiet, role);
+        let speaker = match &self.plan.route {
+            Route::Pull { .. } if context.stats.listed.total() == 0 => "Receiver",
+            Route::Pull { .. } => "generator",
+            _ => "sender",
+        };
+        let who = printer.failed().map_or(speaker, role);
         match result {
             Ok(()) => {
                 self.summarise(context, started);
@@ -363,7 +367,7 @@ impl Client<'_> {
         Ok(Some(bytes))
     }
 
-    fn requested(&self, paths: &[Vec<u8>], names: Option<&[u8]>) -> Option<Requested> {
+    fn requested(&self, machine: &Machine, paths: &[Vec<u8>], names: Option<&[u8]>) -> Option<Requested> {
         let wishes = self.wishes();
         let by_far_list = matches!(wishes.files_from, Some(FilesFrom::There { .. }));
         if wishes.typed.connect.trust_sender || by_far_list {
@@ -373,6 +377,15 @@ impl Client<'_> {
         let is_end = |b: &u8| *b == 0 || (!nul && matches!(b, b'\n' | b'\r'));
         let split =
             |bytes: &[u8]| bytes.split(is_end).filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect();
-        Some(Requested { arguments: paths.to_vec(), names: names.map(split) })
+        let arguments = match machine.kind {
+            Kind::Shell => paths.to_vec(),
+            // The module stands in front.
+            Kind::Daemon => paths.iter().map(|path| behind_module(path).to_vec()).collect(),
+        };
+        Some(Requested { arguments, names: names.map(split) })
     }
+}
+
+fn behind_module(path: &[u8]) -> &[u8] {
+    path.iter().position(|&b| b == b'/').map_or(b"", |slash| &path[slash + 1..])
 }

@@ -382,7 +382,11 @@ impl Wishes {
 
     /// Whether item lines hold `%i`.
     pub fn itemizes(&self) -> bool {
-        self.format.as_ref().is_some_and(|format| Format::parse(format).has(b"i"))
+        self.has_escape(b"i")
+    }
+
+    fn has_escape(&self, letter: &[u8]) -> bool {
+        self.format.as_ref().is_some_and(|format| Format::parse(format).has(letter))
     }
 
     /// Returns the engine's options. `filters` are this end's rules; `local`: no peer is involved.
@@ -424,7 +428,9 @@ impl Wishes {
     }
 
     fn reports_all_items(&self) -> bool {
-        self.itemizes() && (self.typed.output.itemize > 1 || self.info.of(Info::Name) >= 2)
+        // A server is told by `%I`.
+        let told = self.typed.connect.server && self.has_escape(b"I");
+        self.itemizes() && (told || self.typed.output.itemize > 1 || self.info.of(Info::Name) >= 2)
     }
 
     fn selection(&self, filters: Vec<Rule>) -> engine::Select {

@@ -213,10 +213,9 @@ fn pull(
             }
             Operand::Remote(other, path) => {
                 let nameless = other.host.is_empty() && other.user.is_none() && other.port.is_none();
-                if !nameless
-                    && (other.host, other.user, other.port)
-                        != (machine.host.clone(), machine.user.clone(), machine.port)
-                {
+                let same_port = other.port.is_none() || machine.port.is_none() || other.port == machine.port;
+                let same = other.host == machine.host && other.user == machine.user && same_port;
+                if !nameless && !same {
                     return Err(Refusal::usage("All source args must come from the same machine."));
                 }
                 if other.kind != machine.kind {
