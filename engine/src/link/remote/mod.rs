@@ -46,6 +46,14 @@ const LAST_WORDS_TIME: Duration = Duration::from_secs(5);
 /// The same once a signal has come.
 const HURRIED_TIME: Duration = Duration::from_secs(1);
 
+/// Whether an ending connection waits for its peer to close.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Drain {
+    Never,
+    IfSocket,
+    Always,
+}
+
 /// What a connection is opened with.
 pub(crate) struct Opening<'a> {
     pub(crate) session: &'a Session,
@@ -244,13 +252,15 @@ impl Connection {
         let Some((who, failure)) = self.verdict() else {
             // Whatever the peer no longer reads now it did not need: its last word has arrived.
             self.outgoing.flush(&self.shared, self.patience(FLUSH_TIME));
-            self.part(self.session.side == Side::Client, DRAIN_TIME);
+            // A client may still be told what a server has to say at its very end; a server is not.
+            let drain = if self.session.side == Side::Client { Drain::Always } else { Drain::Never };
+            self.part(drain, DRAIN_TIME);
             return Ok(());
         };
         self.report_rest();
         self.observer.event(Event::Failed { who: who.unwrap_or(self.who()), failure: &failure });
         let told = self.tell(&failure);
-        self.part(told, DRAIN_TIME);
+        self.part(if told { Drain::Always } else { Drain::IfSocket }, DRAIN_TIME);
         Err(failure)
     }
 
@@ -282,7 +292,7 @@ impl Connection {
 
     /// Ends a run whose peer expects nothing more and is about to close.
     pub(crate) fn end_quietly(mut self) {
-        self.part(true, DRAIN_TIME);
+        self.part(Drain::Always, DRAIN_TIME);
     }
 
     fn patience(&self, most: Duration) -> Duration {
@@ -319,8 +329,8 @@ impl Connection {
         self.outgoing.flush(&self.shared, self.patience(FLUSH_TIME)) && !matches!(failure, Failure::PeerExit(_))
     }
 
-    /// Closes the output and ends the threads; `drain` reads on until the peer has closed too.
-    fn part(&mut self, drain: bool, time: Duration) {
+    /// Closes the output and ends the threads; draining reads on until the peer has closed too.
+    fn part(&mut self, drain: Drain, time: Duration) {
         self.outgoing.close(true);
         let output = self.writer.take().and_then(|writer| writer.join().ok());
         let is_socket = output.as_ref().is_some_and(|fd| {
@@ -332,7 +342,12 @@ impl Connection {
         });
         drop(output);
         self.listen();
-        let time = if drain || is_socket { self.patience(time) } else { Duration::ZERO };
+        let drains = match drain {
+            Drain::Never => false,
+            Drain::IfSocket => is_socket,
+            Drain::Always => true,
+        };
+        let time = if drains { self.patience(time) } else { Duration::ZERO };
         self.shared.drain_for(time);
         self.incoming.wake();
         self.report_rest();
@@ -351,7 +366,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         if self.writer.is_some() {
             self.fail(self.who, Failure::Sibling);
-            self.part(false, HURRIED_TIME);
+            self.part(Drain::IfSocket, HURRIED_TIME);
         }
     }
 }
