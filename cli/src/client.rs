@@ -19,7 +19,7 @@ use suisei_engine::{Context, Failure, TransferOptions};
 use suisei_protocol::filter::Rule;
 use suisei_protocol::session::{local_sums, Direction, Session, Side};
 
-use crate::exit::Refusal;
+use crate::exit::{Code, Refusal};
 use crate::filters;
 use crate::options::environment::Environment;
 use crate::options::meaning::{FilesFrom, Wishes};
@@ -98,7 +98,7 @@ impl Client<'_> {
         let wishes = self.wishes();
         let rules = self.rules()?;
         let source = match self.open_names()? {
-            Some(content) => self.with_names(sources, content)?,
+            Some(content) => Source::with_names(sources[0].clone(), self.local_names(content)),
             None => Source::new(sources.to_vec()),
         };
         let options = wishes.transfer(rules, wishes.version, true);
@@ -252,6 +252,9 @@ impl Client<'_> {
                 self.summarise(context, started);
                 End { code: context.exit_code().max(far), who, explained: false }
             }
+            Err(Failure::Interrupted) if self.screen.is_closed() => {
+                End { code: Code::Messages as u8, who, explained: false }
+            }
             Err(failure) => {
                 let code = failure.exit_code().max(far);
                 End { code, who, explained: is_explained(&failure) && code == failure.exit_code() }
@@ -347,13 +350,6 @@ impl Client<'_> {
     fn local_names(&self, content: Box<dyn BufRead + Send>) -> Names {
         let separator = if self.wishes().typed.select.from0 { Separator::Nul } else { Separator::Line };
         Names::Local { content, separator }
-    }
-
-    fn with_names(&self, sources: &[Vec<u8>], content: Box<dyn BufRead + Send>) -> Result<Source, Refusal> {
-        match sources {
-            [directory] => Ok(Source::with_names(directory.clone(), self.local_names(content))),
-            _ => Err(Refusal::usage("")),
-        }
     }
 
     /// Reads a local list of names as a whole: it is forwarded, and what comes back is checked

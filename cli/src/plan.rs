@@ -27,7 +27,7 @@ pub enum Intent {
     Show(crate::options::typed::Show),
     /// The far end of somebody's transfer: its words are read by other rules.
     Serve,
-    /// No operands: the usage goes to standard error.
+    /// Too few or too many operands: the usage goes to standard error.
     Usage,
 }
 
@@ -46,10 +46,14 @@ pub fn intent(words: &[OsString], environment: &Environment) -> Result<Intent, R
     plan(typed, environment).map(|plan| plan.map_or(Intent::Usage, |plan| Intent::Run(Box::new(plan))))
 }
 
-/// Makes a plan of what was typed; nothing if there are no operands.
+/// Makes a plan of what was typed; nothing if there are not as many operands as it takes.
 pub fn plan(typed: Typed, environment: &Environment) -> Result<Option<Plan>, Refusal> {
     let wishes = meaning::resolve(typed, environment)?;
     if wishes.typed.operands.is_empty() {
+        return Ok(None);
+    }
+    // A list of names is looked up in one directory.
+    if wishes.files_from.is_some() && wishes.typed.operands.len() > 2 {
         return Ok(None);
     }
     let old_args = matches!(wishes.protection, Protection::OldPaths | Protection::OldAll);

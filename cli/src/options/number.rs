@@ -181,14 +181,13 @@ mod tests {
 
     #[test]
     fn integers_read_like_strtol() {
-        let int =
-            |value: &str| super::int(&Given { on: true, value: value.as_bytes(), word: value.as_bytes() });
+        let read = |value: &str| int(&Given { on: true, value: value.as_bytes(), word: value.as_bytes() });
         for (text, n) in [("010", 8), ("0x10", 16), (" 5", 5), ("", 0), ("-1", -1), ("0", 0), ("+7", 7)] {
-            assert_eq!(int(text), Ok(n), "{text}");
+            assert_eq!(read(text), Ok(n), "{text}");
         }
-        assert_eq!(int("5 ").unwrap_err().text, b"rsync: 5 : invalid numeric value");
+        assert_eq!(read("5 ").unwrap_err().text, b"rsync: 5 : invalid numeric value");
         assert_eq!(
-            int("99999999999").unwrap_err().text,
+            read("99999999999").unwrap_err().text,
             b"rsync: 99999999999: number too large or too small"
         );
     }
