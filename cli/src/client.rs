@@ -221,7 +221,8 @@ impl Client<'_> {
         };
         let context = begun.context.clone();
         let result = transfer(begun);
-        Ok(self.finish(&context, result, &printer, peer.wait(), started))
+        let far = far_code(peer, result.as_ref().err());
+        Ok(self.finish(&context, result, &printer, far, started))
     }
 
     /// Ends a run whose roles never started. The stream is closed already.
@@ -229,7 +230,7 @@ impl Client<'_> {
         use suisei_engine::observe::Who;
         let who = if direction == Direction::Sending { Who::Sender } else { Who::ReceivingSide };
         self.screen.lines(Channel::Err, &cause(who, failure));
-        let code = failure.exit_code().max(peer.wait());
+        let code = failure.exit_code().max(far_code(peer, Some(failure)));
         End { code, who: role(who), explained: is_explained(failure) }
     }
 
@@ -379,6 +380,16 @@ impl Client<'_> {
             Kind::Daemon => paths.iter().map(|path| behind_module(path).to_vec()).collect(),
         };
         Some(Requested { arguments, names: names.map(split) })
+    }
+}
+
+/// Returns the exit code of the far end, as far as it counts: one that we left does not.
+fn far_code(peer: Peer, failure: Option<&Failure>) -> u8 {
+    match failure {
+        None | Some(Failure::PeerClosed { .. } | Failure::Connection { .. } | Failure::PeerExit(_)) => {
+            peer.wait()
+        }
+        Some(_) => 0,
     }
 }
 

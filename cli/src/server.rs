@@ -49,7 +49,9 @@ pub fn run(line: &[Vec<u8>], environment: &Environment, interrupted: Arc<AtomicB
 
 fn say(text: &[u8]) {
     // Nobody may be listening any more; the exit code still tells.
-    let _ = io::stderr().write_all(&escape(text, HighBytes::Escape));
+    for line in text.split_inclusive(|&b| b == b'\n') {
+        let _ = io::stderr().write_all(&escape(line, HighBytes::Escape));
+    }
 }
 
 fn serve(line: &[Vec<u8>], environment: &Environment, interrupted: Arc<AtomicBool>) -> Result<u8, Refusal> {

@@ -58,14 +58,16 @@ impl Request<'_> {
         };
         let mut client = DaemonClient::new(self.wishes.version, request, Vec::new())
             .map_err(|error| Refusal::with_code(error.exit_code(), error.to_string()))?;
+        let mut greeted = false;
         loop {
-            send(stream, &client.output())?;
             let (consumed, event) = client.feed(&stream.early).map_err(|error| self.failed(&error))?;
             stream.early.drain(..consumed);
+            greeted |= consumed > 0;
             match event {
                 None => {
+                    send(stream, &client.output())?;
                     if receive(stream)? == 0 {
-                        return Err(closed(consumed));
+                        return Err(closed(greeted));
                     }
                 }
                 Some(DaemonEvent::Line(line)) => self.show(&line),
@@ -154,11 +156,10 @@ fn receive(stream: &mut Stream) -> Result<usize, Refusal> {
     }
 }
 
-fn closed(consumed: usize) -> Refusal {
-    let text = if consumed == 0 {
-        "rsync: did not see server greeting"
-    } else {
-        "rsync: the daemon closed the connection"
+fn closed(greeted: bool) -> Refusal {
+    let text = match greeted {
+        true => "rsync: the daemon closed the connection",
+        false => "rsync: did not see server greeting",
     };
     Refusal::new(Code::Start, text)
 }
