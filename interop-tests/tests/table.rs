@@ -103,7 +103,11 @@ fn compare(expected: &Outcome, got: &Outcome) -> String {
 fn check(templates: &Templates, row: &Scenario) -> (usize, Vec<String>) {
     let mut runs = 0;
     let mut failures = Vec::new();
+    let only = std::env::var("SUISEI_MODE").ok();
     for &mode in row.modes() {
+        if only.as_ref().is_some_and(|only| format!("{mode:?}") != *only) {
+            continue;
+        }
         let expected = outcome(templates, row, mode, Peer::Stock, Peer::Stock);
         let pairs: &[(Peer, Peer)] = match mode {
             Mode::Local => &[(Peer::Ours, Peer::Ours)],
