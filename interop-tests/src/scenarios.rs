@@ -19,7 +19,7 @@ pub enum Before {
 /// One row.
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
-    /// The options, separated by single spaces: also the row's name.
+    /// The options, separated by single spaces: also the row's name. `{work}` is the folder.
     pub options: &'static str,
     /// What stands at the destination.
     pub before: Before,
@@ -135,7 +135,7 @@ pub const SCENARIOS: &[Scenario] = &[
     row(Older, "-ai --partial"),
     row(Older, "-ai --partial-dir=.pp"),
     row(Older, "-ai --delay-updates"),
-    row(Older, "-ai --temp-dir=../tmp"),
+    row(Older, "-ai --temp-dir={work}/tmp"),
     row(Older, "-ab --delete"),
     row(Older, "-aiS"),
     row(Absent, "-a --fsync"),

@@ -53,8 +53,9 @@ fn outcome(templates: &Templates, row: &Scenario, mode: Mode, client: Peer, serv
             assert!(status.is_ok_and(|s| s.success()), "cp copies the source");
         }
     }
-    let words = |text: &'static str| text.split(' ').filter(|w| !w.is_empty()).collect::<Vec<_>>();
-    let (options, sources) = (words(row.options), words(row.sources));
+    let text = row.options.replace("{work}", work.to_str().expect("temporary folders have plain names"));
+    let options: Vec<&str> = text.split(' ').filter(|w| !w.is_empty()).collect();
+    let sources: Vec<&str> = row.sources.split(' ').collect();
     let start = now();
     let run = Run {
         work,
