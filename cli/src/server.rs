@@ -30,7 +30,7 @@ use crate::options::meaning::{self, FilesFrom, Wishes};
 use crate::options::server_args::{self, ServerWords};
 use crate::options::typed::Stderr;
 use crate::output::escape::{escape, HighBytes};
-use crate::output::{failure, final_line, Forwarder, ServerSettings};
+use crate::output::{failure, final_line, Forwarder, Itemizes, ServerSettings};
 
 /// Runs a server to its end and returns the exit code. `line` is its command line without the
 /// program's name.
@@ -247,6 +247,10 @@ fn settings(wishes: &Wishes, session: &Session) -> ServerSettings {
     let mode = wishes.typed.output.stderr;
     ServerSettings {
         info: wishes.info.clone(),
+        itemizes: match wishes.typed.output.out_format.as_ref().is_some_and(|f| f.starts_with(b"%i")) {
+            true => Itemizes::Yes,
+            false => Itemizes::No,
+        },
         errors_as_messages: match mode {
             Some(mode) => mode == Stderr::Client,
             None => session.version.server_sends_all_texts(),

@@ -17,7 +17,7 @@ use super::info::{Debug, DebugLevels, Info, InfoLevels};
 use super::listing::{self, Columns};
 use super::progress::{Meter, Scope};
 use super::screen::{Channel, Screen};
-use super::words;
+use super::words::{self, Itemizes};
 
 /// What the user wants to see.
 #[derive(Debug, Clone)]
@@ -150,6 +150,13 @@ impl Printer {
         flags.contains(ItemFlags::LOCAL_CHANGE) || report.entry.kind() == FileKind::Directory || names >= 2
     }
 
+    fn itemizes(&self) -> Itemizes {
+        match self.settings.format.as_ref().is_some_and(|f| f.has(b"i")) {
+            true => Itemizes::Yes,
+            false => Itemizes::No,
+        }
+    }
+
     fn deleted(&self, subject: &Subject<'_>) {
         let format = self.settings.format.as_ref();
         if self.settings.info.of(Info::Del) == 0 && format.is_none() {
@@ -203,8 +210,10 @@ impl Observer for Printer {
             }
             Event::Deleted { path, kind } => self.deleted(&Subject::Deletion(path, kind)),
             Event::Note(path, note) => {
-                if let Some(line) = words::note(path, note, &self.settings.info) {
-                    self.info_line(&line);
+                match words::note(path, note, &self.settings.info, self.itemizes()) {
+                    Some(line) if words::is_warning(note) => self.error(&line),
+                    Some(line) => self.info_line(&line),
+                    None => {}
                 }
             }
             Event::Problem(problem) => self.error(&words::problem(&problem)),

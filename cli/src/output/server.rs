@@ -14,7 +14,7 @@ use suisei_protocol::mux::{Notice, TextKind};
 
 use super::escape::{escape, HighBytes};
 use super::info::{Info, InfoLevels};
-use super::words;
+use super::words::{self, Itemizes};
 
 /// Where the server's messages can be handed over, once the link stands.
 pub type NoticeSink = Box<dyn Fn(Notice) + Send + Sync>;
@@ -24,6 +24,8 @@ pub type NoticeSink = Box<dyn Fn(Notice) + Send + Sync>;
 pub struct ServerSettings {
     /// Levels of `--info`, the client's verbosity included.
     pub info: InfoLevels,
+    /// Whether the client reports items with `%i`.
+    pub itemizes: Itemizes,
     /// Whether errors go as messages rather than to standard error.
     pub errors_as_messages: bool,
     /// `--msgs2stderr`: everything goes to standard error.
@@ -97,8 +99,10 @@ impl Observer for Forwarder {
         match event {
             Event::Deleted { path, kind } => self.deleted(path, kind),
             Event::Note(path, note) => {
-                if let Some(line) = words::note(path, note, &self.settings.info) {
-                    self.info(line);
+                match words::note(path, note, &self.settings.info, self.settings.itemizes) {
+                    Some(line) if words::is_warning(note) => self.error(TextKind::Warning, line),
+                    Some(line) => self.info(line),
+                    None => {}
                 }
             }
             Event::Problem(problem) => {

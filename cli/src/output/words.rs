@@ -64,8 +64,22 @@ pub fn problem(problem: &Problem<'_>) -> Vec<u8> {
     line
 }
 
+/// Whether items are reported in a format with `%i`, which shows some notes without `-v`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Itemizes {
+    /// They are.
+    Yes,
+    /// They are not.
+    No,
+}
+
+/// Whether a note is a warning, for standard error, rather than information.
+pub fn is_warning(note: Note<'_>) -> bool {
+    matches!(note, Note::FailedVerification(_))
+}
+
 /// Returns the line of a note, its newline included; nothing if the levels hide it.
-pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels) -> Option<Vec<u8>> {
+pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels, itemizes: Itemizes) -> Option<Vec<u8>> {
     let shown = match note {
         Note::UpToDate => levels.of(Info::Name) >= 2,
         Note::Exists(_) | Note::Newer | Note::OverMaxSize | Note::UnderMinSize | Note::NotCreating(_) => {
@@ -77,7 +91,7 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels) -> Option<Ve
         Note::SenderRemoved => levels.of(Info::Remove) >= 1,
         Note::UnsafeLinkIgnored(_) => levels.of(Info::Name) >= 1,
         Note::UnsafeLinkCopied(_) => levels.of(Info::Symsafe) >= 1,
-        Note::FailedVerification(_) => levels.of(Info::Name) >= 1,
+        Note::FailedVerification(_) => levels.of(Info::Name) >= 1 || itemizes == Itemizes::Yes,
         Note::BackedUp(_) => levels.of(Info::Backup) >= 1,
     };
     if !shown {
@@ -256,11 +270,11 @@ mod tests {
     fn skips_are_shown_from_their_level_on() {
         let mut levels = InfoLevels::default();
         levels.imply_verbosity(1);
-        assert_eq!(note(RelPath::new(b"a"), Note::Newer, &levels), None);
+        assert_eq!(note(RelPath::new(b"a"), Note::Newer, &levels, Itemizes::No), None);
         levels.imply_verbosity(2);
-        assert_eq!(note(RelPath::new(b"a"), Note::Newer, &levels).unwrap().as_bstr(), "a is newer\n");
+        assert_eq!(note(RelPath::new(b"a"), Note::Newer, &levels, Itemizes::No).unwrap().as_bstr(), "a is newer\n");
         assert_eq!(
-            note(RelPath::new(b"a"), Note::Exists("uptodate"), &levels).unwrap().as_bstr(),
+            note(RelPath::new(b"a"), Note::Exists("uptodate"), &levels, Itemizes::No).unwrap().as_bstr(),
             "a exists\n"
         );
     }

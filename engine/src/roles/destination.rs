@@ -48,6 +48,10 @@ impl Destination {
     /// Opens, and if need be makes, the destination `named` for such a list.
     pub fn resolve(ctx: &Context, named: &[u8], list: FirstList) -> Result<Destination, Failure> {
         let named = if named.is_empty() { b".".as_slice() } else { named };
+        if ctx.options.report.list_only {
+            let tree = Arc::new(Tree::missing(as_path(named)));
+            return Ok(Destination { tree, rename: None, is_new: false });
+        }
         Resolution { ctx, named, list, links: policy(ctx) }.run()
     }
 }

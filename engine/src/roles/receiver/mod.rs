@@ -19,6 +19,7 @@ use std::sync::Arc;
 use suisei_protocol::error::PeerMisbehaved;
 use suisei_protocol::flist::{FileKind, FileList, Ndx, Order, Segment};
 use suisei_protocol::message::{Fate, FromReceiver, ToReceiver};
+use suisei_protocol::session::Recursion;
 use suisei_protocol::session::Direction;
 use suisei_protocol::transfer::{Item, TransferStats};
 
@@ -95,7 +96,8 @@ impl Receiver<'_> {
             ToReceiver::ListEnd => {
                 self.ladder.end_lists();
                 self.meter.complete();
-                if self.ctx.reporter == Reporter::Receiver {
+                let is_whole = self.ctx.session.recursion == Recursion::Whole;
+                if is_whole && self.ctx.reporter == Reporter::Receiver {
                     self.ctx.report(Event::ListFinished { entries: self.meter.known() });
                 }
                 self.tell(FromReceiver::ListEnd)

@@ -85,10 +85,8 @@ impl<'a> Site<'a> {
     /// Keeps what an unfinished or unverified file has so far, if the options ask for it. Returns
     /// whether it did.
     pub(super) fn keep_partial(self, draft: Draft, entry: EntryRef<'_>, spot: &Spot<'_>) -> bool {
-        let Draft::Temp(temp) = draft else {
-            self.dress_in_place(entry, spot);
-            return true;
-        };
+        // In place the old attributes stay: the next run must see that the file is not finished.
+        let Draft::Temp(temp) = draft else { return true };
         match &self.ctx.options.place.partial {
             Partial::Discard => false,
             Partial::Keep => {
