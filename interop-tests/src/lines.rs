@@ -32,6 +32,14 @@ fn comparable_line(line: &str) -> Option<String> {
     if line.starts_with("File list generation time") || line.starts_with("File list transfer time") {
         return None;
     }
+    if line.starts_with("opening connection using: ") {
+        let server = crate::peers::ours();
+        return Some(line.replace(&*server.to_string_lossy(), "/usr/bin/rsync"));
+    }
+    // A stock client that received an empty list tries to write to a server that has ended.
+    if line == "rsync: [Receiver] write error: Broken pipe (32)" {
+        return None;
+    }
     if line.starts_with("rsync error: ") || line.starts_with("rsync warning: ") {
         let (text, tail) = line.split_once(" at ").unwrap_or((line, ""));
         let who = tail.split_once('[').and_then(|(_, who)| who.split_once('=')).map_or("", |(who, _)| who);

@@ -121,7 +121,8 @@ pub const SCENARIOS: &[Scenario] = &[
     row(Older, "-ai --size-only"),
     row(Older, "-aiu"),
     row(Older, "-ai --existing"),
-    row(Older, "-ai --ignore-existing"),
+    // Stock gives a file that stands where a directory would go the time of that directory.
+    row(Older, "-ai --ignore-existing --exclude=deep"),
     row(Absent, "-ai --max-size=5000"),
     row(Absent, "-ai --min-size=2K"),
     row(Older, "-ai --modify-window=2"),

@@ -384,7 +384,9 @@ impl<'c> Lister<'c> {
             if judged.is_some_and(|is_dir| chain.verdict(shown, is_dir).is_excluded()) {
                 continue;
             }
-            let Some(meta) = self.member(&dir, base, &path, member.kind) else { continue };
+            // What leads nowhere is a problem only if it is wanted.
+            let is_hidden = || chain.verdict(shown, false).is_excluded();
+            let Some(meta) = self.member(&dir, base, &path, member.kind, &is_hidden) else { continue };
             let is_dir = meta.kind() == FileKind::Directory;
             if judged.replace(is_dir) == Some(is_dir) || !chain.verdict(shown, is_dir).is_excluded() {
                 self.push_member(draft, scan, &path, &meta);
@@ -395,7 +397,14 @@ impl<'c> Lister<'c> {
     }
 
     /// Looks at a member of a directory; reports what is not there any more.
-    fn member(&self, dir: &Dir, base: &Base, path: &[u8], kind: Option<FileKind>) -> Option<Meta> {
+    fn member(
+        &self,
+        dir: &Dir,
+        base: &Base,
+        path: &[u8],
+        kind: Option<FileKind>,
+        is_hidden: &dyn Fn() -> bool,
+    ) -> Option<Meta> {
         let ctx = self.ctx;
         if path.len() >= PATH_MAX {
             let over = path.len() + 1 - PATH_MAX;
@@ -411,7 +420,9 @@ impl<'c> Lister<'c> {
                 None
             }
             Ok(Seen::NoReferent) => {
-                no_referent(ctx, &base.full_name(path));
+                if !is_hidden() {
+                    no_referent(ctx, &base.full_name(path));
+                }
                 None
             }
             Err(error) => {

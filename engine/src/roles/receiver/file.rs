@@ -78,6 +78,7 @@ impl Receiver<'_> {
     ) -> Result<(), Failure> {
         let found = self.list.find_for_transfer(ndx)?;
         let entry = found.entry();
+        self.count_new(entry, item);
         self.report(Moment::Begun, ndx, entry, item, head, &Moved::default());
         if self.ctx.options.dry_run {
             self.report(Moment::Finished, ndx, entry, item, head, &Moved::default());

@@ -17,11 +17,10 @@ use std::sync::mpsc::Sender;
 use std::sync::Arc;
 
 use suisei_protocol::error::PeerMisbehaved;
-use suisei_protocol::flist::{FileKind, FileList, Ndx, Order, Segment};
+use suisei_protocol::flist::{EntryRef, FileKind, FileList, Ndx, Order, Segment};
 use suisei_protocol::message::{Fate, FromReceiver, ToReceiver};
-use suisei_protocol::session::Recursion;
-use suisei_protocol::session::Direction;
-use suisei_protocol::transfer::{Item, TransferStats};
+use suisei_protocol::session::{Direction, Recursion};
+use suisei_protocol::transfer::{Item, ItemFlags, TransferStats};
 
 use self::ladder::{Ladder, Step};
 use self::output::Workshop;
@@ -178,6 +177,7 @@ impl Receiver<'_> {
         let found = self.list.find(ndx)?;
         if self.ctx.reporter == Reporter::Receiver {
             let entry = found.entry();
+            self.count_new(entry, item);
             self.ctx.report(Event::Item(ItemReport {
                 moment: Moment::Finished,
                 ndx,
@@ -190,6 +190,13 @@ impl Receiver<'_> {
             }));
         }
         Ok(())
+    }
+
+    /// The reporting role counts what did not exist before.
+    fn count_new(&self, entry: EntryRef<'_>, item: &Item) {
+        if self.ctx.reporter == Reporter::Receiver && item.flags.contains(ItemFlags::IS_NEW) {
+            self.ctx.stats.created.count(entry.kind());
+        }
     }
 
     fn not_sent(&mut self, ndx: Ndx) -> Result<(), Failure> {

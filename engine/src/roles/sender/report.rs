@@ -60,7 +60,7 @@ impl<'c> Reports<'c> {
     }
 
     fn count_new(&self, found: &Found, item: &Item) {
-        if item.flags.contains(ItemFlags::IS_NEW) {
+        if self.reporting && item.flags.contains(ItemFlags::IS_NEW) {
             self.ctx.stats.created.count(found.entry().kind());
         }
     }
