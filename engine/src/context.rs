@@ -118,7 +118,10 @@ impl Context {
     /// Wire: protocol/doc/24-environment-and-exit.md#4-exit-codes
     pub fn exit_code(&self) -> u8 {
         let errors = self.io_errors();
-        if errors.contains(IoErrors::GENERAL) || self.has_transfer_error() || self.stats.peer_errors.value() > 0 {
+        if errors.contains(IoErrors::GENERAL)
+            || self.has_transfer_error()
+            || self.stats.peer_errors.value() > 0
+        {
             23
         } else if errors.contains(IoErrors::VANISHED) {
             24

@@ -261,4 +261,6 @@ pub struct Report {
     pub list_only: bool,
     /// Whether progress events are wanted.
     pub progress: bool,
+    /// Whether the sums of files are shown (`%C`): a local run must then make them.
+    pub sums: bool,
 }

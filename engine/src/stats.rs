@@ -55,7 +55,10 @@ impl KindCounts {
 
     /// Returns the sum.
     pub fn total(&self) -> u64 {
-        [&self.regular, &self.dirs, &self.links, &self.devices, &self.specials].iter().map(|c| c.value()).sum()
+        [&self.regular, &self.dirs, &self.links, &self.devices, &self.specials]
+            .iter()
+            .map(|c| c.value())
+            .sum()
     }
 }
 

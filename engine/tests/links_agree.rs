@@ -28,7 +28,11 @@ fn fill(field: &Field) {
 
 /// Runs one link; returns the tree and the story, which is told in list order but for deletions,
 /// whose place depends on what was in flight.
-fn story(options: &TransferOptions, version: u32, way: Option<Way>) -> (impl PartialEq + std::fmt::Debug, Vec<String>) {
+fn story(
+    options: &TransferOptions,
+    version: u32,
+    way: Option<Way>,
+) -> (impl PartialEq + std::fmt::Debug, Vec<String>) {
     let field = Field::new();
     fill(&field);
     let sources = vec![content_of(&field.src())];

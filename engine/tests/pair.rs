@@ -10,7 +10,9 @@ use suisei_engine::TransferOptions;
 use suisei_protocol::filter::{Rule, RuleFlags, RuleKind};
 use suisei_protocol::transfer::Compressor;
 
-use support::{age, archive, bytes, content_of, deleting, local, noise, snapshot, Field, Outcome, Remote, Way};
+use support::{
+    age, archive, bytes, content_of, deleting, local, noise, snapshot, Field, Outcome, Remote, Way,
+};
 
 const VERSIONS: [u32; 6] = [27, 28, 29, 30, 31, 32];
 
@@ -103,7 +105,11 @@ fn every_compressor_carries_literals_and_history() {
                     .compressed(compressor)
                     .run(vec![content_of(&field.src())], &bytes(&field.dst()));
                 assert_eq!(outcome.code, 0, "{version} {compressor:?} {way:?}: {outcome:?}");
-                assert_eq!(snapshot(&field.src()), snapshot(&field.dst()), "{version} {compressor:?} {way:?}");
+                assert_eq!(
+                    snapshot(&field.src()),
+                    snapshot(&field.dst()),
+                    "{version} {compressor:?} {way:?}"
+                );
             }
         }
     }
@@ -245,11 +251,8 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
 #[test]
 fn filters_travel_and_protect() {
     let mut options = deleting(archive(), DeleteWhen::During);
-    options.select.filters = vec![Rule {
-        kind: RuleKind::Exclude,
-        flags: RuleFlags::empty(),
-        pattern: b"*.o".to_vec(),
-    }];
+    options.select.filters =
+        vec![Rule { kind: RuleKind::Exclude, flags: RuleFlags::empty(), pattern: b"*.o".to_vec() }];
     let prepare = |field: &Field| {
         field.fill_source();
         field.write("src/d/new.o", "object");
@@ -319,7 +322,8 @@ fn source_files_are_removed_once_they_are_in_place() {
     options.place.remove_source = true;
     every_way(&options, Field::fill_source, |what, field, outcome| {
         assert_eq!(outcome.code, 0, "{what}: {outcome:?}");
-        let left: Vec<_> = snapshot(&field.src()).into_iter().filter(|(_, words)| !words.starts_with("dir")).collect();
+        let left: Vec<_> =
+            snapshot(&field.src()).into_iter().filter(|(_, words)| !words.starts_with("dir")).collect();
         assert!(left.is_empty(), "{what}: {left:?}");
         assert_eq!(fs::read(field.dst().join("d/b.txt")).unwrap(), b"world!\n", "{what}");
     });

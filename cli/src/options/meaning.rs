@@ -422,6 +422,7 @@ impl Wishes {
                 up_to_date: self.info.of(Info::Name) >= 2,
                 list_only: self.listing,
                 progress: self.info.of(Info::Progress) >= 1,
+                sums: self.has_escape(b"C"),
             },
             dry_run: t.change.dry_run,
         }

@@ -27,7 +27,8 @@ pub fn handshake(
     let direction = offer.direction;
     let mut machine = Handshake::new(offer)?;
     stream.prepare().map_err(|error| Failure::Connection { call: "set up", error })?;
-    let mut driver = Driver { stream: &stream, timeout, interrupted, received: stream.early.len() as u64, direction };
+    let mut driver =
+        Driver { stream: &stream, timeout, interrupted, received: stream.early.len() as u64, direction };
     let mut buffer = BytesMut::from(&stream.early[..]);
     loop {
         let progress = machine.feed(&buffer);

@@ -24,7 +24,8 @@ impl Limiter {
     /// Returns how many of `wanted` bytes may be written now, or how long to sleep first.
     pub(crate) fn grant(&mut self, wanted: usize, now: Instant) -> Result<usize, Duration> {
         let burst = (self.per_second / BURST_PARTS).max(512);
-        let gained = u128::from(self.per_second) * now.saturating_duration_since(self.counted).as_micros() / 1_000_000;
+        let gained =
+            u128::from(self.per_second) * now.saturating_duration_since(self.counted).as_micros() / 1_000_000;
         if gained > 0 {
             self.credit = self.credit.saturating_add(u64::try_from(gained).unwrap_or(u64::MAX)).min(burst);
             self.counted = now;

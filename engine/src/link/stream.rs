@@ -43,7 +43,12 @@ pub(super) enum Ready {
 }
 
 /// Waits until `fd` is ready, `wake` was closed, or the time is over. Returns whether `fd` is.
-pub(super) fn wait(fd: BorrowedFd<'_>, ready: Ready, wake: Option<BorrowedFd<'_>>, time: Duration) -> io::Result<bool> {
+pub(super) fn wait(
+    fd: BorrowedFd<'_>,
+    ready: Ready,
+    wake: Option<BorrowedFd<'_>>,
+    time: Duration,
+) -> io::Result<bool> {
     let flags = match ready {
         Ready::Read => PollFlags::IN,
         Ready::Write => PollFlags::OUT,

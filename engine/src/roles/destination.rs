@@ -181,7 +181,11 @@ impl Resolution<'_> {
         if made == 0 && !self.is_dry() {
             let made = self.parent(parent).and_then(|dir| dir.mkdir(name, 0o777));
             if let Err(error) = made {
-                let text = format!("rsync: [Receiver] mkdir \"{}\" failed: {}", full_name(self.named), reason(&error));
+                let text = format!(
+                    "rsync: [Receiver] mkdir \"{}\" failed: {}",
+                    full_name(self.named),
+                    reason(&error)
+                );
                 return Err(Failure::FileIo { text });
             }
         }
@@ -190,7 +194,11 @@ impl Resolution<'_> {
             self.ctx.report(Event::DestinationCreated { path, levels: 0 });
         }
         if self.is_dry() {
-            return Ok(Destination { tree: Arc::new(Tree::missing(as_path(self.named))), rename: None, is_new: false });
+            return Ok(Destination {
+                tree: Arc::new(Tree::missing(as_path(self.named))),
+                rename: None,
+                is_new: false,
+            });
         }
         Ok(Destination { is_new: true, ..self.enter(self.named)? })
     }
@@ -198,7 +206,11 @@ impl Resolution<'_> {
     /// Single-file mode.
     fn single(&self, parent: &[u8], name: &[u8]) -> Result<Destination, Failure> {
         match Tree::open_trusted(as_path(parent), self.links) {
-            Ok(tree) => Ok(Destination { tree: Arc::new(tree), rename: Some(RelPathBuf::new(name.to_vec())), is_new: false }),
+            Ok(tree) => Ok(Destination {
+                tree: Arc::new(tree),
+                rename: Some(RelPathBuf::new(name.to_vec())),
+                is_new: false,
+            }),
             Err(error) => Err(selection(&format!("change_dir#3 \"{}\" failed", full_name(parent)), &error)),
         }
     }
@@ -216,7 +228,8 @@ impl Resolution<'_> {
         }
         if levels > 0 && !self.is_dry() {
             if let Err(error) = Tree::create(as_path(path), self.links) {
-                let text = format!("rsync: [Receiver] mkpath \"{}\" failed: {}", full_name(path), reason(&error));
+                let text =
+                    format!("rsync: [Receiver] mkpath \"{}\" failed: {}", full_name(path), reason(&error));
                 return Err(Failure::FileIo { text });
             }
         }

@@ -72,7 +72,8 @@ pub struct Begun {
 
 /// Exchanges what precedes the file list and starts the link's threads.
 pub fn begin(start: Start) -> Result<Begun, Failure> {
-    let Start { session, mut options, observer, notices, reporter, ids, interrupted, stream, names_arrive } = start;
+    let Start { session, mut options, observer, notices, reporter, ids, interrupted, stream, names_arrive } =
+        start;
     let stats = Arc::new(Stats::default());
     let mut connection = Connection::open(Opening {
         session: &session,
@@ -220,7 +221,8 @@ fn receiving_side<L: Handover>(
             guard.end = generator::run(ctx, destination, from_receiver, &mut outbox);
         });
         let mut guard = NoteOnDrop { note, who: Who::Receiver, end: Err(Failure::Sibling) };
-        guard.end = receiver::run(ctx, destination, &mut start::Replayed::new(replay, &mut inbox), to_generator);
+        guard.end =
+            receiver::run(ctx, destination, &mut start::Replayed::new(replay, &mut inbox), to_generator);
         drop(guard);
         // A local sender that still waits for this side must see it gone.
         drop(inbox);

@@ -5,7 +5,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use suisei_protocol::session::{Compat, Direction, IncrementalRecursion, Layout, Recursion, Session, Side, Version};
+use suisei_protocol::session::{
+    Compat, Direction, IncrementalRecursion, Layout, Recursion, Session, Side, Version,
+};
 use suisei_protocol::sum::SumKind;
 use suisei_protocol::transfer::Compressor;
 

@@ -41,8 +41,9 @@ pub(super) fn begin<L: Handover>(
         count(&message, &mut list);
         replay.push_back(message);
     }
-    let sender_has_ended =
-        ctx.session.direction == Direction::Receiving && ctx.session.side == Side::Client && list.entries == 0;
+    let sender_has_ended = ctx.session.direction == Direction::Receiving
+        && ctx.session.side == Side::Client
+        && list.entries == 0;
     if sender_has_ended {
         note_errors(ctx, &replay);
         return Ok(None);
@@ -134,4 +135,3 @@ impl<L, I: Inbox<ToReceiver<L>>> Inbox<ToReceiver<L>> for Replayed<'_, L, I> {
         self.inner.bytes_read()
     }
 }
-

@@ -17,7 +17,9 @@ const LITERAL: u64 = 32 << 10;
 
 pub(super) fn of_reply(message: &ToReceiver<LocalSource>) -> u64 {
     match message {
-        ToReceiver::Segment(segment) => segment.iter().map(|(_, entry)| ENTRY + entry.path().name().len() as u64).sum(),
+        ToReceiver::Segment(segment) => {
+            segment.iter().map(|(_, entry)| ENTRY + entry.path().name().len() as u64).sum()
+        }
         ToReceiver::Item { item, .. } => of_item(item),
         ToReceiver::Begin { item, .. } => of_item(item) + HEAD,
         ToReceiver::Token(Token::Literal(data)) => literal(data.len() as u64),

@@ -137,7 +137,13 @@ pub fn snapshot(root: &Path) -> BTreeMap<String, String> {
             let content = fs::read(item.path()).unwrap();
             let first = inodes.entry(meta.ino()).or_insert_with(|| path.clone());
             let group = if meta.nlink() > 1 { format!(" = {first}") } else { String::new() };
-            format!("file {:o} {} {} {:x}{group}", meta.mode() & 0o7777, meta.mtime(), content.len(), digest(&content))
+            format!(
+                "file {:o} {} {} {:x}{group}",
+                meta.mode() & 0o7777,
+                meta.mtime(),
+                content.len(),
+                digest(&content)
+            )
         } else {
             format!("special {:o}", meta.mode())
         };
@@ -175,7 +181,9 @@ impl Observer for Log {
                 What::Around { before, path, error, .. } => {
                     format!("problem {before}{} {error}", path.escape_ascii())
                 }
-                What::Sentence { before, path, after } => format!("problem {before}{}{after}", path.escape_ascii()),
+                What::Sentence { before, path, after } => {
+                    format!("problem {before}{}{after}", path.escape_ascii())
+                }
             },
             Event::DestinationCreated { levels, .. } => format!("created {levels}"),
             Event::DeletionSkipped => "deletion skipped".into(),
@@ -219,7 +227,11 @@ pub struct Outcome {
 impl Outcome {
     /// The lines of items that move data.
     pub fn transfers(&self) -> Vec<&str> {
-        self.lines.iter().filter(|line| line.starts_with(['8', '9', 'a', 'b'])).map(|line| &line[5..]).collect()
+        self.lines
+            .iter()
+            .filter(|line| line.starts_with(['8', '9', 'a', 'b']))
+            .map(|line| &line[5..])
+            .collect()
     }
 }
 
@@ -324,18 +336,26 @@ impl Remote {
         };
         let server_log = Arc::new(Log::default());
         let client_log = Arc::new(Log::default());
-        let requested = (self.way == Way::Pull)
-            .then(|| Requested { arguments: sources.clone(), names: None });
+        let requested =
+            (self.way == Way::Pull).then(|| Requested { arguments: sources.clone(), names: None });
         std::thread::scope(|scope| {
             let server_end = scope.spawn({
                 let (sources, log) = (sources.clone(), server_log.clone());
                 move || self.end(Side::Server, server_direction, server, sources, destination, &log, None)
             });
-            let (end, ctx) =
-                self.end(Side::Client, client_direction, client, sources, destination, &client_log, requested);
+            let (end, ctx) = self.end(
+                Side::Client,
+                client_direction,
+                client,
+                sources,
+                destination,
+                &client_log,
+                requested,
+            );
             let (server_end, server_ctx) = server_end.join().unwrap();
             let mut outcome = outcome(&ctx, end, &client_log, &server_log);
-            let server_code = server_end.map_or_else(|failure| failure.exit_code(), |()| server_ctx.exit_code());
+            let server_code =
+                server_end.map_or_else(|failure| failure.exit_code(), |()| server_ctx.exit_code());
             outcome.code = outcome.code.max(server_code);
             outcome
         })
@@ -352,7 +372,8 @@ impl Remote {
         log: &Arc<Log>,
         requested: Option<Requested>,
     ) -> (Result<(), Failure>, Arc<Context>) {
-        let stream = Stream { input: socket.try_clone().unwrap().into(), output: socket.into(), early: Vec::new() };
+        let stream =
+            Stream { input: socket.try_clone().unwrap().into(), output: socket.into(), early: Vec::new() };
         let interrupted = Arc::new(AtomicBool::new(false));
         let (session, stream) = handshake(stream, self.offer(side, direction), None, &interrupted).unwrap();
         assert_eq!(session.version.number(), self.version as u8);

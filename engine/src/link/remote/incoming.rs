@@ -235,7 +235,9 @@ impl Reader {
     fn fill(&mut self) -> Result<bool, Failure> {
         self.buffer.reserve(READ_BYTES);
         match crate::sys::stream::read_into(&self.input, &mut self.buffer) {
-            Ok(0) => Err(Failure::PeerClosed { received: self.shared.stats.bytes_read.value(), who: self.who }),
+            Ok(0) => {
+                Err(Failure::PeerClosed { received: self.shared.stats.bytes_read.value(), who: self.who })
+            }
             Ok(n) => {
                 self.shared.note_input();
                 self.shared.stats.bytes_read.add(n as u64);

@@ -230,7 +230,12 @@ impl Connection {
     }
 
     fn outbox<E>(&self, encoder: E) -> RemoteOutbox<E> {
-        RemoteOutbox { encoder, buffer: Vec::new(), outgoing: self.outgoing.clone(), shared: self.shared.clone() }
+        RemoteOutbox {
+            encoder,
+            buffer: Vec::new(),
+            outgoing: self.outgoing.clone(),
+            shared: self.shared.clone(),
+        }
     }
 
     /// Records a failure of one role and ends every wait of the others.
@@ -326,7 +331,8 @@ impl Connection {
             return false;
         };
         NoticePort(self.outgoing.clone()).send(last_word);
-        self.outgoing.flush(&self.shared, self.patience(FLUSH_TIME)) && !matches!(failure, Failure::PeerExit(_))
+        self.outgoing.flush(&self.shared, self.patience(FLUSH_TIME))
+            && !matches!(failure, Failure::PeerExit(_))
     }
 
     /// Closes the output and ends the threads; draining reads on until the peer has closed too.

@@ -335,7 +335,9 @@ impl Writer {
                 continue;
             }
             let result = match self.granted(slices) {
-                Some(limit) if limit < slices[0].len() => rustix::io::write(&self.output, &slices[0][..limit]),
+                Some(limit) if limit < slices[0].len() => {
+                    rustix::io::write(&self.output, &slices[0][..limit])
+                }
                 Some(_) if self.limiter.is_some() => rustix::io::write(&self.output, &slices[0]),
                 Some(_) => rustix::io::writev(&self.output, slices),
                 None => continue,

@@ -132,7 +132,11 @@ impl Encoder<ToSender> for ToSenderEncoder {
 }
 
 impl Encoder<ToReceiver<Infallible>> for ToReceiverEncoder {
-    fn encode(&mut self, message: ToReceiver<Infallible>, out: &mut Vec<u8>) -> Result<Option<Notice>, Error> {
+    fn encode(
+        &mut self,
+        message: ToReceiver<Infallible>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Notice>, Error> {
         ToReceiverEncoder::encode(self, message, out)
     }
 
@@ -175,7 +179,8 @@ impl<M, D: Decoder<M>> RemoteInbox<M, D> {
         match arrival {
             Arrival::Data(data) => self.input.push(data),
             Arrival::Notice(notice) => {
-                let message = report(&*self.observer, &self.shared, notice).and_then(|notice| self.decoder.notice(notice));
+                let message = report(&*self.observer, &self.shared, notice)
+                    .and_then(|notice| self.decoder.notice(notice));
                 self.beside.extend(message);
             }
             Arrival::End(Failure::PeerClosed { received, .. }) => {

@@ -19,7 +19,11 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Waits on a condition for at most a tick, so that a signal is noticed.
-pub(super) fn wait_tick<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>, time: Duration) -> MutexGuard<'a, T> {
+pub(super) fn wait_tick<'a, T>(
+    condition: &Condvar,
+    guard: MutexGuard<'a, T>,
+    time: Duration,
+) -> MutexGuard<'a, T> {
     condition.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0
 }
 

@@ -36,7 +36,8 @@ fn end(side: Side, direction: Direction, version: u32, socket: UnixStream) -> En
     let session = Session { side, direction, ..local_session(&TransferOptions::default(), choice) };
     let notices = NoticePort::new();
     let texts = Arc::new(Texts::default());
-    let stream = Stream { input: socket.try_clone().unwrap().into(), output: socket.into(), early: Vec::new() };
+    let stream =
+        Stream { input: socket.try_clone().unwrap().into(), output: socket.into(), early: Vec::new() };
     let mut connection = Connection::open(Opening {
         session: &session,
         stream,
@@ -54,7 +55,10 @@ fn end(side: Side, direction: Direction, version: u32, socket: UnixStream) -> En
 /// A pushing client and its server.
 fn ends(version: u32) -> (End, End) {
     let (one, two) = UnixStream::pair().unwrap();
-    (end(Side::Client, Direction::Sending, version, one), end(Side::Server, Direction::Receiving, version, two))
+    (
+        end(Side::Client, Direction::Sending, version, one),
+        end(Side::Server, Direction::Receiving, version, two),
+    )
 }
 
 /// A list of four files.

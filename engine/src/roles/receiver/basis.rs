@@ -52,7 +52,10 @@ impl Bases<'_> {
             Some(BasisKind::PartialDir) => Place::Partial,
             Some(BasisKind::Backup) => Place::Backup,
             Some(BasisKind::AlternateDir(n)) => {
-                return Err(misbehaved(PeerMisbehaved::OutOfRange { field: "basis_dir index", value: n.into() }))
+                return Err(misbehaved(PeerMisbehaved::OutOfRange {
+                    field: "basis_dir index",
+                    value: n.into(),
+                }))
             }
             Some(BasisKind::Fuzzy(_)) => {
                 return Err(misbehaved(PeerMisbehaved::Rule("refusing malicious fuzzy operation")))

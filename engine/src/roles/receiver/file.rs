@@ -78,7 +78,9 @@ impl Receiver<'_> {
     ) -> Result<(), Failure> {
         let found = self.list.find_for_transfer(ndx)?;
         let entry = found.entry();
-        self.count_new(entry, item);
+        if !self.failed_once.contains(&ndx) {
+            self.count_new(entry, item);
+        }
         self.report(Moment::Begun, ndx, entry, item, head, &Moved::default());
         if self.ctx.options.dry_run {
             self.report(Moment::Finished, ndx, entry, item, head, &Moved::default());
@@ -97,7 +99,15 @@ impl Receiver<'_> {
         self.tell(FromReceiver::Finished(ndx, fate))
     }
 
-    fn report(&self, moment: Moment, ndx: Ndx, entry: EntryRef<'_>, item: &Item, head: SumHead, moved: &Moved) {
+    fn report(
+        &self,
+        moment: Moment,
+        ndx: Ndx,
+        entry: EntryRef<'_>,
+        item: &Item,
+        head: SumHead,
+        moved: &Moved,
+    ) {
         if self.ctx.reporter != Reporter::Receiver {
             return;
         }
@@ -133,11 +143,18 @@ impl Receiver<'_> {
                 return Ok((Fate::Failed, Moved::default()));
             }
         };
-        let bases =
-            Bases { ctx: self.ctx, tree: &self.destination.tree, dir: &spot.dir, path, backups: self.backups.as_ref(), partials: &self.partials };
+        let bases = Bases {
+            ctx: self.ctx,
+            tree: &self.destination.tree,
+            dir: &spot.dir,
+            path,
+            backups: self.backups.as_ref(),
+            partials: &self.partials,
+        };
         let wants_basis = head.count > 0;
         let basis = if wants_basis { bases.open(item)? } else { None };
-        let Some(draft) = self.workshop.draft(self.ctx, self.destination, &spot, entry.mode().permissions()) else {
+        let Some(draft) = self.workshop.draft(self.ctx, self.destination, &spot, entry.mode().permissions())
+        else {
             discard(inbox, basis.as_ref().map(|basis| &basis.file), head)?;
             return Ok((Fate::Failed, Moved::default()));
         };
@@ -156,7 +173,11 @@ impl Receiver<'_> {
         let moved = moved(&content, &sum, self.ctx);
         self.meter.finish(self.ctx, content.len);
         if let Some(error) = &content.flaw {
-            let what = What::Reason { text: "read errors mapping", path: &self.destination.tree.full_name(path), error };
+            let what = What::Reason {
+                text: "read errors mapping",
+                path: &self.destination.tree.full_name(path),
+                error,
+            };
             self.ctx.report_problem(Problem { who: WHO, class: Class::Transfer, what });
         }
         if content.sum.as_ref().is_some_and(|ours| *ours != sum) {
@@ -237,6 +258,9 @@ impl Receiver<'_> {
         let wants_history = inbox.wants_history();
         loop {
             let message = inbox.recv().map_err(|failure| (failure, got_data))?;
+            if matches!(message, ToReceiver::Token(_)) {
+                self.meter.advance(self.ctx, patch.len());
+            }
             let applied = match message {
                 ToReceiver::Token(Token::Literal(data)) => {
                     got_data = true;
@@ -258,7 +282,6 @@ impl Receiver<'_> {
                 _ => return Err((inside(), got_data)),
             };
             applied.map_err(|error| (self.write_failure(entry, error), true))?;
-            self.meter.advance(self.ctx, patch.len());
         }
     }
 
@@ -274,7 +297,9 @@ impl Receiver<'_> {
             self.ctx.check_interrupt().map_err(|failure| (failure, true))?;
             match source.file.read_at(&mut piece, patch.len()) {
                 Ok(0) => return Ok(None),
-                Ok(n) => patch.literal(&piece[..n]).map_err(|error| (self.write_failure(entry, error), true))?,
+                Ok(n) => {
+                    patch.literal(&piece[..n]).map_err(|error| (self.write_failure(entry, error), true))?
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Ok(Some(error)),
             }
@@ -291,7 +316,9 @@ impl Receiver<'_> {
         entry: EntryRef<'_>,
     ) -> Result<Content, (Failure, bool)> {
         if is_in_place {
-            output.set_len(0).map_err(|error| (self.write_failure(entry, PatchError::Write(error)), false))?;
+            output
+                .set_len(0)
+                .map_err(|error| (self.write_failure(entry, PatchError::Write(error)), false))?;
         }
         let keeps_holes = source.size >= HOLES_FROM && !self.ctx.options.place.preallocate;
         let holes = if keeps_holes { copy::Holes::Keep } else { copy::Holes::Fill };
@@ -333,7 +360,9 @@ impl Receiver<'_> {
             PatchError::Write(error) => {
                 let name = self.destination.tree.full_name(self.destination.path(entry));
                 let name = String::from_utf8_lossy(&name);
-                Failure::FileIo { text: format!("rsync: [receiver] write failed on \"{name}\": {}", reason(&error)) }
+                Failure::FileIo {
+                    text: format!("rsync: [receiver] write failed on \"{name}\": {}", reason(&error)),
+                }
             }
         }
     }
@@ -425,7 +454,11 @@ fn is_about_writing(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(
         error.kind(),
-        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::ReadOnlyFilesystem | Kind::WriteZero
+        Kind::StorageFull
+            | Kind::QuotaExceeded
+            | Kind::FileTooLarge
+            | Kind::ReadOnlyFilesystem
+            | Kind::WriteZero
     )
 }
 

@@ -72,7 +72,13 @@ impl Workshop {
     }
 
     /// Opens an output for a file of that mode. A problem is reported, and nothing returned.
-    pub(super) fn draft(&self, ctx: &Context, destination: &Destination, spot: &Spot<'_>, mode: u32) -> Option<Draft> {
+    pub(super) fn draft(
+        &self,
+        ctx: &Context,
+        destination: &Destination,
+        spot: &Spot<'_>,
+        mode: u32,
+    ) -> Option<Draft> {
         let name = spot.path.name();
         if spot.existing.is_some_and(|meta| meta.kind() == FileKind::Directory) {
             let path = destination.tree.full_name(spot.path);
@@ -128,7 +134,9 @@ pub fn check_temp_dir(ctx: &Context, destination: &Destination) -> Result<(), Fa
 
 /// Opens `--temp-dir`; a relative one lies below the destination.
 fn open_temp_dir(ctx: &Context, destination: &Destination) -> Result<Option<(Arc<Dir>, Vec<u8>)>, Failure> {
-    let Some(named) = ctx.options.place.temp_dir.as_deref().filter(|_| !ctx.options.dry_run) else { return Ok(None) };
+    let Some(named) = ctx.options.place.temp_dir.as_deref().filter(|_| !ctx.options.dry_run) else {
+        return Ok(None);
+    };
     let (opened, full) = if named.starts_with(b"/") {
         let opened = Tree::open_trusted(Path::new(OsStr::from_bytes(named)), SymlinkPolicy::Refuse);
         (opened.map(|tree| tree.root().clone()), named.to_vec())
@@ -139,7 +147,11 @@ fn open_temp_dir(ctx: &Context, destination: &Destination) -> Result<Option<(Arc
     match opened {
         Ok(dir) => Ok(Some((dir, full))),
         Err(error) => {
-            let what = if error.kind() == io::ErrorKind::NotADirectory { "is not a directory" } else { "does not exist" };
+            let what = if error.kind() == io::ErrorKind::NotADirectory {
+                "is not a directory"
+            } else {
+                "does not exist"
+            };
             let text = format!("The temp-dir {what}: {}", String::from_utf8_lossy(&full));
             Err(Failure::Usage { text })
         }

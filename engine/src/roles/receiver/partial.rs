@@ -115,7 +115,8 @@ impl<'a> Partials<'a> {
         let mut held = self.absolute.lock().unwrap_or_else(PoisonError::into_inner);
         if held.is_none() {
             let opened = Tree::open_trusted(path, SymlinkPolicy::Refuse);
-            let opened = if opened.is_err() && make { Tree::create(path, SymlinkPolicy::Refuse) } else { opened };
+            let opened =
+                if opened.is_err() && make { Tree::create(path, SymlinkPolicy::Refuse) } else { opened };
             *held = opened.ok().map(Arc::new);
         }
         held.clone()

@@ -199,7 +199,8 @@ impl<'a> Site<'a> {
             let from = self.partials.named(path);
             let full = self.destination.tree.full_name(path);
             let both = [&full[..], b"\" (from ", &from, b"): ", reason(&error).as_bytes()].concat();
-            let what = What::Sentence { before: "rsync: [receiver] rename failed for \"", path: &both, after: "" };
+            let what =
+                What::Sentence { before: "rsync: [receiver] rename failed for \"", path: &both, after: "" };
             self.ctx.report_problem(Problem { who: WHO, class: Class::Transfer, what });
             return Ok(false);
         }

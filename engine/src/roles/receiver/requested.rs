@@ -176,8 +176,7 @@ impl<I> Checked<I> {
         Checked {
             inner,
             requests: requested.map(|r| Requests::new(&r, &options.select, options.report.list_only)),
-            excludes: checks_filters
-                .then(|| Chain::new(rules, FilterSide::Sender, options.delete.excluded)),
+            excludes: checks_filters.then(|| Chain::new(rules, FilterSide::Sender, options.delete.excluded)),
         }
     }
 

@@ -75,7 +75,7 @@ pub(super) fn send<L: Handover>(
     let &Request { ndx, item, basis, append, full_name } = request;
     outbox.send(ToReceiver::Begin { ndx, item: item.clone(), head: basis.head })?;
     let file = match basis.head.count {
-        0 => match L::wrap(LocalSource { file, size: meta.size }) {
+        0 if !ctx.options.report.sums => match L::wrap(LocalSource { file, size: meta.size }) {
             Ok(local) => return hand_over(outbox, local, meta.size),
             Err(LocalSource { file, .. }) => file,
         },
@@ -111,7 +111,11 @@ pub(super) fn send<L: Handover>(
     Ok(Sent { sum: searched.sum, tally: searched.tally })
 }
 
-fn hand_over<L: Handover>(outbox: &mut impl Outbox<ToReceiver<L>>, local: L, size: u64) -> Result<Sent, Failure> {
+fn hand_over<L: Handover>(
+    outbox: &mut impl Outbox<ToReceiver<L>>,
+    local: L,
+    size: u64,
+) -> Result<Sent, Failure> {
     outbox.send(ToReceiver::Local(local))?;
     outbox.send(ToReceiver::End { sum: Bytes::new() })?;
     Ok(Sent { sum: Bytes::new(), tally: Tally { literal: size, ..Tally::default() } })
@@ -121,7 +125,8 @@ fn hand_over<L: Handover>(outbox: &mut impl Outbox<ToReceiver<L>>, local: L, siz
 ///
 /// Wire: protocol/doc/20-transfer.md#11---inplace
 fn basis_use(session: &Session, place: &Place, item: &Item) -> BasisUse {
-    let partial_in_place = session.compat.contains(Compat::INPLACE_PARTIAL) && matches!(place.partial, Partial::Dir(_));
+    let partial_in_place =
+        session.compat.contains(Compat::INPLACE_PARTIAL) && matches!(place.partial, Partial::Dir(_));
     let overwritten = match item.basis.unwrap_or(BasisKind::Destination) {
         // Old peers do not say which basis they took: with backups it is the copy.
         BasisKind::Destination => place.inplace && (session.version.has_basis_types() || !place.backup),

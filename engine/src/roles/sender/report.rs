@@ -4,6 +4,8 @@
 //! counters, and its receiver leaves them to the sender.
 //! Wire: protocol/doc/22-output.md#7-format-escapes---out-format---log-file-format-daemon-log-format
 
+use std::time::{Duration, Instant};
+
 use suisei_protocol::flist::{Found, Ndx};
 use suisei_protocol::transfer::{BlockSignature, Item, ItemFlags};
 
@@ -13,6 +15,9 @@ use crate::context::Reporter;
 use crate::observe::{Event, ItemReport, Moment, Progress};
 use crate::source::Base;
 use crate::Context;
+
+/// Least time between two reports of one file.
+const PROGRESS_PERIOD: Duration = Duration::from_secs(1);
 
 /// What moved for a file.
 pub(super) struct Moved<'a> {
@@ -66,7 +71,14 @@ impl<'c> Reports<'c> {
     }
 
     /// Reports that a file's data has moved (in a dry run: would have).
-    pub(super) fn finished(&self, found: &Found, base: &Base, ndx: Ndx, item: &Item, moved: Option<Moved<'_>>) {
+    pub(super) fn finished(
+        &self,
+        found: &Found,
+        base: &Base,
+        ndx: Ndx,
+        item: &Item,
+        moved: Option<Moved<'_>>,
+    ) {
         if let Some(Moved { sent, .. }) = &moved {
             self.ctx.stats.literal.add(sent.tally.literal);
             self.ctx.stats.matched.add(sent.tally.matched);
@@ -125,6 +137,7 @@ impl<'c> Reports<'c> {
             to_check: segments.to_check(found),
             known: segments.known(),
             list_complete: segments.is_complete(),
+            reported: None,
         }
     }
 }
@@ -137,12 +150,20 @@ pub(super) struct FileProgress<'c> {
     to_check: u64,
     known: u64,
     list_complete: bool,
+    reported: Option<Instant>,
 }
 
 impl FileProgress<'_> {
-    /// Reports how far the file is.
+    /// Reports how far the file is: its first data, then at most once a second.
     pub(super) fn at(&mut self, offset: u64) {
-        self.report(offset, false);
+        if !self.wanted {
+            return;
+        }
+        let now = Instant::now();
+        if self.reported.is_none_or(|last| now.duration_since(last) >= PROGRESS_PERIOD) {
+            self.reported = Some(now);
+            self.report(offset, false);
+        }
     }
 
     /// Reports the end of the file.
