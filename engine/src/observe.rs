@@ -103,6 +103,8 @@ pub enum What<'a> {
 pub enum Note<'a> {
     /// `X is uptodate` (info NAME2).
     UpToDate,
+    /// `X`: only attributes were set (info NAME2).
+    Adjusted,
     /// `X exists` and why nothing was done (info SKIP1; the reason at SKIP2).
     Exists(&'static str),
     /// `X is newer` (info SKIP1).

@@ -117,6 +117,13 @@ impl Printer {
 
     fn item(&self, report: &ItemReport<'_>) {
         let is_transfer = report.item.is_transfer();
+        if !is_transfer && !self.scene.style.has_flags {
+            // Below 29 these are no items but names, whatever the format.
+            if self.settings.info.of(Info::Name) >= 1 {
+                self.info_line(&self.plain_format.line(&Subject::Item(report), &self.scene));
+            }
+            return;
+        }
         let format = match &self.settings.format {
             Some(format) => format,
             None if self.settings.info.of(Info::Name) >= 1 => &self.plain_format,
@@ -135,16 +142,14 @@ impl Printer {
         let is_link_made = report.item.xname.as_ref().is_some_and(|name| !name.is_empty());
         let names = self.settings.info.of(Info::Name);
         if self.settings.itemize > 0 || self.settings.format.as_ref().is_some_and(|f| f.has(b"i")) {
-            // Below 29 only transfers are items; the rest has names alone.
-            if !self.scene.style.has_flags && !report.item.is_transfer() {
-                return false;
-            }
             return self.settings.itemize > 1 || names >= 2 || !significant.is_empty() || is_link_made;
         }
         if report.item.is_transfer() || is_link_made {
             return true;
         }
-        if significant.is_empty() {
+        // What only got attributes is named by a note.
+        let made_here = flags.contains(ItemFlags::LOCAL_CHANGE) || report.entry.kind() == FileKind::Directory;
+        if significant.is_empty() || !made_here {
             return false;
         }
         flags.contains(ItemFlags::LOCAL_CHANGE) || report.entry.kind() == FileKind::Directory || names >= 2
@@ -194,10 +199,7 @@ impl Observer for Printer {
             }
             Event::DeltaMode { enabled } => {
                 if self.settings.debug.of(Debug::Flist) >= 1 {
-                    self.info(match enabled {
-                        true => b"delta-transmission enabled\n",
-                        false => b"delta-transmission disabled for local transfer or --whole-file\n",
-                    });
+                    self.info(words::delta_mode(enabled));
                 }
             }
             Event::Item(report) => self.item(&report),

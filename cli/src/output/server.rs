@@ -32,6 +32,8 @@ pub struct ServerSettings {
     pub all_to_stderr: bool,
     /// Whether deletions have a message of their own (29).
     pub has_deleted_message: bool,
+    /// Whether the delta mode is said (debug FLIST).
+    pub says_delta_mode: bool,
 }
 
 /// The server's observer.
@@ -119,6 +121,11 @@ impl Observer for Forwarder {
             Event::DestinationCreated { path, levels } if self.settings.info.of(Info::Name) >= 1 => {
                 self.info(words::destination_created(path, levels));
             }
+            Event::DeltaMode { enabled } if self.settings.says_delta_mode => {
+                self.info(words::delta_mode(enabled).to_vec());
+            }
+            // Below 29 the generator names what it makes, as no item tells the client.
+            Event::Item(report) if self.settings.info.of(Info::Name) >= 1 => self.info(words::item_name(&report)),
             // The client reports items, progress and totals; our peer's texts are not for us.
             _ => {}
         }

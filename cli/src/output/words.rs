@@ -5,7 +5,7 @@
 use std::io;
 
 use bstr::ByteSlice;
-use suisei_engine::observe::{Note, Problem, What, Who};
+use suisei_engine::observe::{ItemReport, Note, Problem, What, Who};
 use suisei_engine::Failure;
 use suisei_protocol::flist::{FileKind, RelPath};
 use suisei_protocol::Error as WireError;
@@ -86,6 +86,7 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels, itemizes: It
             levels.of(Info::Skip) >= 1
         }
         Note::NonRegular => levels.of(Info::Nonreg) >= 1,
+        Note::Adjusted => levels.of(Info::Name) >= 2,
         Note::SkippingDirectory | Note::NotEmpty => true,
         Note::MountPoint => levels.of(Info::Mount) >= 1,
         Note::SenderRemoved => levels.of(Info::Remove) >= 1,
@@ -109,6 +110,7 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels, itemizes: It
         Note::UnderMinSize => [name, b" is under min-size"].concat(),
         Note::NotCreating(FileKind::Directory) => [b"not creating new directory \"", name, b"\""].concat(),
         Note::NotCreating(_) => [b"not creating new file \"", name, b"\""].concat(),
+        Note::Adjusted => name.to_vec(),
         Note::NonRegular => [b"skipping non-regular file \"", name, b"\""].concat(),
         Note::SkippingDirectory => [b"skipping directory ", name].concat(),
         Note::NotEmpty => [b"cannot delete non-empty directory: ", name].concat(),
@@ -138,6 +140,29 @@ pub fn deletion_skipped() -> &'static [u8] {
 /// Returns the line that says how many deletions were not done, its newline included.
 pub fn delete_limit(skipped: u64) -> Vec<u8> {
     format!("Deletions stopped due to --max-delete limit ({skipped} skipped)\n").into_bytes()
+}
+
+/// Returns the line that says whether block sums are made, its newline included.
+pub fn delta_mode(enabled: bool) -> &'static [u8] {
+    match enabled {
+        true => b"delta-transmission enabled\n",
+        false => b"delta-transmission disabled for local transfer or --whole-file\n",
+    }
+}
+
+/// Returns the line that names an item, its newline included: what `%n%L` makes of it.
+pub fn item_name(report: &ItemReport<'_>) -> Vec<u8> {
+    let mut line = report.entry.path().as_bytes().to_vec();
+    if report.entry.is_dir() {
+        line.push(b'/');
+    }
+    match (report.entry.link_target(), report.item.xname.as_deref()) {
+        (Some(target), _) => line.extend([&b" -> "[..], target].concat()),
+        (None, Some(leader)) if !leader.is_empty() => line.extend([&b" => "[..], leader].concat()),
+        _ => {}
+    }
+    line.push(b'\n');
+    line
 }
 
 /// Returns the line that says that the destination was made, its newline included.

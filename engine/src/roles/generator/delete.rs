@@ -259,6 +259,7 @@ impl Deletion {
             } else {
                 if is_dir {
                     if !self.delete_content(disk, child.as_path()) {
+                        all = false;
                         disk.ctx.report(Event::Note(child.as_path(), Note::NotEmpty));
                     }
                     all &= self.enter(disk, path);

@@ -49,7 +49,7 @@ impl Generator<'_> {
         if let (Some(meta), Some(there)) = (&spot.meta, &there) {
             if meta.is_same_file(there) {
                 let item = itemize::linked(self.ctx, entry, Some(meta), None);
-                self.note_up_to_date(path, &item);
+                self.note_unchanged(path, &item);
                 self.send_item(ndx, entry, item)?;
                 return self.confirm(ndx);
             }

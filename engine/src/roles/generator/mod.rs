@@ -287,9 +287,16 @@ impl<'a> Generator<'a> {
     /// New directories are reported by a dry run only, changed ones only by `-vv`.
     fn report_old_item(&self, ndx: Ndx, entry: EntryRef<'_>, item: &Item) {
         let options = &self.ctx.options;
-        let is_new = item.flags.contains(ItemFlags::IS_NEW);
-        let silent = entry.is_dir() && if is_new { !options.dry_run } else { !options.report.up_to_date };
-        if item.flags.significant().is_empty() || silent {
+        let flags = item.flags;
+        let is_named = if !entry.is_dir() {
+            flags.contains(ItemFlags::LOCAL_CHANGE)
+        } else if flags.contains(ItemFlags::IS_NEW) {
+            options.dry_run
+        } else {
+            options.report.up_to_date
+        };
+        let is_link_made = item.xname.as_ref().is_some_and(|name| !name.is_empty());
+        if !is_named || (flags.significant().is_empty() && !is_link_made) {
             return;
         }
         let long_name = entry.path().as_bytes();
@@ -306,13 +313,14 @@ impl<'a> Generator<'a> {
         }));
     }
 
-    /// Notes that an item needed nothing, where that is to be said: not beside an itemized line
-    /// that says so already.
-    fn note_up_to_date(&self, path: RelPath<'_>, item: &Item) {
+    /// Says by a note what became of an item that is no directory and whose content is right, with
+    /// `-vv`, unless an itemized line does.
+    fn note_unchanged(&self, path: RelPath<'_>, item: &Item) {
         let report = &self.ctx.options.report;
-        let said = report.up_to_date && report.items == ItemDetail::Changed;
-        if said && item.flags.significant().is_empty() {
-            self.ctx.report(Event::Note(path, Note::UpToDate));
+        let itemized = report.items == ItemDetail::All && self.ctx.session.version.has_item_flags();
+        if report.up_to_date && !itemized {
+            let is_right = item.flags.significant().is_empty();
+            self.ctx.report(Event::Note(path, if is_right { Note::UpToDate } else { Note::Adjusted }));
         }
     }
 

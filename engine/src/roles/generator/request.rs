@@ -247,7 +247,7 @@ impl Generator<'_> {
         spot: &Spot,
     ) -> Result<(), Failure> {
         let item = itemize::item(self.ctx, entry, spot.meta.as_ref(), ItemFlags::empty());
-        self.note_up_to_date(path, &item);
+        self.note_unchanged(path, &item);
         self.send_item(ndx, entry, item)
     }
 
