@@ -175,6 +175,7 @@ impl Client<'_> {
             environment: self.environment,
             screen: &self.screen,
             who: self.who(),
+            interrupted: &self.interrupted,
         };
         dialer.dial()
     }

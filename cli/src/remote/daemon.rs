@@ -5,8 +5,10 @@
 //! Wire: protocol/doc/03-daemon.md#32-text-phase
 
 use std::io;
+use std::sync::atomic::AtomicBool;
 
 use bstr::ByteSlice;
+use rustix::event::PollFlags;
 use suisei_engine::link::Stream;
 use suisei_engine::Failure;
 use suisei_protocol::session::{
@@ -16,6 +18,7 @@ use suisei_protocol::session::{
 use super::password;
 use super::proxy::write_all;
 use super::spec::Machine;
+use super::wait;
 use crate::exit::{Code, Refusal};
 use crate::options::environment::Environment;
 use crate::options::meaning::{Protection, Wishes};
@@ -46,6 +49,8 @@ pub struct Request<'a> {
     pub screen: &'a Screen,
     /// This end's role in messages.
     pub who: &'a str,
+    /// Set by a signal.
+    pub interrupted: &'a AtomicBool,
 }
 
 impl Request<'_> {
@@ -66,7 +71,7 @@ impl Request<'_> {
             match event {
                 None => {
                     send(stream, &client.output())?;
-                    if receive(stream)? == 0 {
+                    if self.receive(stream)? == 0 {
                         return Err(closed(greeted));
                     }
                 }
@@ -81,6 +86,25 @@ impl Request<'_> {
         }
     }
 
+    /// Reads what has arrived; 0 is the end.
+    fn receive(&self, stream: &mut Stream) -> Result<usize, Refusal> {
+        let mut buffer = [0; 4096];
+        let read = wait::until(&stream.input, PollFlags::IN, None, self.interrupted)
+            .and_then(|()| Ok(rustix::io::read(&stream.input, &mut buffer)?))
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::Interrupted => Failure::Interrupted,
+                _ => Failure::Connection { call: "read", error },
+            });
+        match read {
+            Ok(read) => {
+                stream.early.extend_from_slice(&buffer[..read]);
+                Ok(read)
+            }
+            Err(Failure::Interrupted) => Err(Refusal::silent(Code::Signal)),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
     fn show(&self, line: &[u8]) {
         if !self.wishes.typed.connect.no_motd && self.wishes.typed.output.quiet == 0 {
             self.screen.line(Channel::Out, line);
@@ -90,7 +114,7 @@ impl Request<'_> {
     fn log_in(&self, client: &mut DaemonClient) -> Result<(), Refusal> {
         let user = password::user(self.machine.user.as_deref(), self.environment);
         let file = self.wishes.typed.connect.password_file.as_deref();
-        let secret = password::find(file, self.environment, self.who)?;
+        let secret = password::find(file, self.environment, self.who, self.interrupted)?;
         client.login(&user, &secret).map_err(|error| self.failed(&error))
     }
 
@@ -137,23 +161,6 @@ fn argument_block(words: &RemoteWords, version: Version) -> Result<Vec<u8>, suis
 
 fn send(stream: &Stream, bytes: &[u8]) -> Result<(), Refusal> {
     write_all(&stream.output, bytes).map_err(|error| Failure::Connection { call: "write", error }.into())
-}
-
-/// Reads what has arrived; 0 is the end.
-fn receive(stream: &mut Stream) -> Result<usize, Refusal> {
-    let mut buffer = [0; 4096];
-    loop {
-        match rustix::io::read(&stream.input, &mut buffer) {
-            Ok(read) => {
-                stream.early.extend_from_slice(&buffer[..read]);
-                return Ok(read);
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => {
-                return Err(Failure::Connection { call: "read", error: io::Error::from(error) }.into());
-            }
-        }
-    }
 }
 
 fn closed(greeted: bool) -> Refusal {

@@ -2,13 +2,15 @@
 //!
 //! Wire: protocol/doc/02-session-start.md#21-command-that-is-run
 
+use std::sync::atomic::AtomicBool;
+
 use suisei_engine::link::Stream;
 use suisei_protocol::session::{put_arguments, ArgumentBlock, Direction, Version};
 
 use super::daemon::{Opened, Request};
 use super::proxy::{self, write_all};
 use super::rsh::{self, Shell};
-use super::socket;
+use super::socket::{self, Dialing};
 use super::spec::{Kind, Machine};
 use crate::exit::{Code, Refusal};
 use crate::options::environment::Environment;
@@ -70,6 +72,8 @@ pub struct Dialer<'a> {
     pub screen: &'a Screen,
     /// This end's role in messages.
     pub who: &'a str,
+    /// Set by a signal.
+    pub interrupted: &'a AtomicBool,
 }
 
 impl Dialer<'_> {
@@ -122,6 +126,7 @@ impl Dialer<'_> {
             environment: self.environment,
             screen: self.screen,
             who: self.who,
+            interrupted: self.interrupted,
             settings: super::ssh::Settings::parse(settings)?,
         };
         let (bridge, stream) = caller.run(server)?;
@@ -159,6 +164,7 @@ impl Dialer<'_> {
             environment: self.environment,
             screen: self.screen,
             who: self.who,
+            interrupted: self.interrupted,
         };
         match request.open(&mut stream) {
             Ok(Opened::Module(version)) => Ok(Some(Link { peer, stream, agreed: Some(version) })),
@@ -184,15 +190,17 @@ impl Dialer<'_> {
             return self.run(&words, Some(port));
         }
         let host = self.machine.host.as_slice();
+        let dialing =
+            Dialing { wishes: connect, who: self.who, screen: self.screen, interrupted: self.interrupted };
         let socket = if let Some(program) = self.environment.non_empty("RSYNC_CONNECT_PROG") {
             proxy::run_program(program, host, self.environment)?
         } else if let Some(text) = self.environment.non_empty("RSYNC_PROXY") {
             let proxy = proxy::parse(text)?;
-            let socket = socket::connect(&proxy.host, proxy.port, connect, self.who, self.screen)?;
+            let socket = dialing.connect(&proxy.host, proxy.port)?;
             proxy.open(&socket, host, port)?;
             socket
         } else {
-            socket::connect(host, port, connect, self.who, self.screen)?
+            dialing.connect(host, port)?
         };
         let stream = socket::stream(socket)
             .map_err(|error| Refusal::new(Code::Socket, format!("rsync: [{}] dup: {error}", self.who)))?;

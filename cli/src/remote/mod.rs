@@ -10,3 +10,4 @@ pub mod spec;
 #[cfg(feature = "ssh2")]
 pub mod ssh;
 pub mod terminal;
+pub mod wait;

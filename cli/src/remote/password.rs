@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use super::terminal;
 use crate::exit::{Code, Refusal};
@@ -24,20 +25,26 @@ pub fn user(typed: Option<&[u8]>, environment: &Environment) -> Vec<u8> {
 }
 
 /// Finds the password. `who` names this end's role in messages.
-pub fn find(file: Option<&[u8]>, environment: &Environment, who: &str) -> Result<Vec<u8>, Refusal> {
+pub fn find(
+    file: Option<&[u8]>,
+    environment: &Environment,
+    who: &str,
+    interrupted: &AtomicBool,
+) -> Result<Vec<u8>, Refusal> {
     if let Some(path) = file {
         return from_file(path, who);
     }
     if let Some(password) = environment.value("RSYNC_PASSWORD") {
         return Ok(password.to_vec());
     }
-    match terminal::password("Password: ") {
+    match terminal::password("Password: ", interrupted) {
         Ok(Some(password)) => Ok(password),
         Ok(None) => {
             let text = "The daemon wants a password, and there is no terminal to ask for it: \
                 use --password-file or RSYNC_PASSWORD.";
             Err(Refusal::new(Code::Start, text))
         }
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(Refusal::silent(Code::Signal)),
         Err(error) => Err(Refusal::new(Code::Start, format!("cannot read a password: {}", reason(&error)))),
     }
 }

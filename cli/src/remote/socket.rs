@@ -5,13 +5,15 @@
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{self, sockopt, AddressFamily, SocketFlags, SocketType};
 use suisei_engine::link::Stream;
 
+use super::wait;
 use crate::exit::{Code, Refusal};
 use crate::options::typed::{Connect, Family};
 use crate::output::{reason, Channel, Screen};
@@ -19,37 +21,77 @@ use crate::output::{reason, Channel, Screen};
 /// The daemon's port if nothing else is said.
 pub const DAEMON_PORT: u32 = 873;
 
-/// Connects to the first address of `host` that answers. `who` names this end's role in messages.
-pub fn connect(
-    host: &[u8],
-    port: u32,
-    wishes: &Connect,
-    who: &str,
-    screen: &Screen,
-) -> Result<OwnedFd, Refusal> {
-    let deadline = (wishes.timeout > 0).then(|| Instant::now() + Duration::from_secs(wishes.timeout as u64));
-    let from = match &wishes.address {
-        Some(text) => resolve(text, 0, wishes.family)?,
-        None => Vec::new(),
-    };
-    for address in resolve(host, port, wishes.family)? {
-        match attempt(address, &from, wishes, deadline, screen) {
-            Ok(socket) => return Ok(socket),
-            Err(error)
-                if error.kind() == io::ErrorKind::TimedOut
-                    && deadline.is_some_and(|d| Instant::now() >= d) =>
-            {
-                return Err(Refusal::silent(Code::ConnectTimeout));
-            }
-            Err(error) => {
-                let host = String::from_utf8_lossy(host);
-                let (ip, why) = (address.ip(), reason(&error));
-                let line = format!("rsync: [{who}] failed to connect to {host} ({ip}): {why}");
-                screen.line(Channel::Err, line.as_bytes());
+/// What it takes to connect.
+pub struct Dialing<'a> {
+    /// Address family, own address, socket options, patience.
+    pub wishes: &'a Connect,
+    /// This end's role in messages.
+    pub who: &'a str,
+    /// For addresses that do not answer.
+    pub screen: &'a Screen,
+    /// Set by a signal.
+    pub interrupted: &'a AtomicBool,
+}
+
+impl Dialing<'_> {
+    /// Connects to the first address of `host` that answers.
+    pub fn connect(&self, host: &[u8], port: u32) -> Result<OwnedFd, Refusal> {
+        let patience = Some(self.wishes.timeout).filter(|&seconds| seconds > 0);
+        let deadline = patience.map(|seconds| Instant::now() + Duration::from_secs(seconds as u64));
+        let from = match &self.wishes.address {
+            Some(text) => resolve(text, 0, self.wishes.family)?,
+            None => Vec::new(),
+        };
+        for address in resolve(host, port, self.wishes.family)? {
+            match self.attempt(address, &from, deadline) {
+                Ok(socket) => return Ok(socket),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    return Err(Refusal::silent(Code::Signal));
+                }
+                Err(_) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
+                    return Err(Refusal::silent(Code::ConnectTimeout));
+                }
+                Err(error) => {
+                    let host = String::from_utf8_lossy(host);
+                    let (who, ip, why) = (self.who, address.ip(), reason(&error));
+                    let line = format!("rsync: [{who}] failed to connect to {host} ({ip}): {why}");
+                    self.screen.line(Channel::Err, line.as_bytes());
+                }
             }
         }
+        Err(Refusal::silent(Code::Socket))
     }
-    Err(Refusal::silent(Code::Socket))
+
+    fn attempt(
+        &self,
+        address: SocketAddr,
+        from: &[SocketAddr],
+        deadline: Option<Instant>,
+    ) -> io::Result<OwnedFd> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::empty(), None)?;
+        rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+        if let Some(list) = &self.wishes.sockopts {
+            set_options(&socket, &String::from_utf8_lossy(list), self.screen);
+        }
+        if !from.is_empty() {
+            let from = from.iter().find(|from| from.is_ipv4() == address.is_ipv4());
+            net::bind(&socket, from.ok_or(io::ErrorKind::AddrNotAvailable)?)?;
+        }
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        match net::connect(&socket, &address) {
+            Ok(()) => {}
+            Err(Errno::INPROGRESS) => {
+                wait::until(&socket, PollFlags::OUT, deadline, self.interrupted)?;
+                sockopt::socket_error(&socket)?.map_err(io::Error::from)?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        rustix::io::ioctl_fionbio(&socket, false)?;
+        // Our writes are whole frames already: waiting for more to send only adds latency.
+        let _ = sockopt::set_tcp_nodelay(&socket, true);
+        Ok(socket)
+    }
 }
 
 fn resolve(host: &[u8], port: u32, family: Family) -> Result<Vec<SocketAddr>, Refusal> {
@@ -70,56 +112,6 @@ fn resolve(host: &[u8], port: u32, family: Family) -> Result<Vec<SocketAddr>, Re
         return Err(refused("Address family for hostname not supported"));
     }
     Ok(addresses)
-}
-
-fn attempt(
-    address: SocketAddr,
-    from: &[SocketAddr],
-    wishes: &Connect,
-    deadline: Option<Instant>,
-    screen: &Screen,
-) -> io::Result<OwnedFd> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::empty(), None)?;
-    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
-    if let Some(list) = &wishes.sockopts {
-        set_options(&socket, &String::from_utf8_lossy(list), screen);
-    }
-    if !from.is_empty() {
-        let from = from.iter().find(|from| from.is_ipv4() == address.is_ipv4());
-        net::bind(&socket, from.ok_or(io::ErrorKind::AddrNotAvailable)?)?;
-    }
-    match deadline {
-        None => net::connect(&socket, &address)?,
-        Some(deadline) => {
-            rustix::io::ioctl_fionbio(&socket, true)?;
-            match net::connect(&socket, &address) {
-                Ok(()) => {}
-                Err(Errno::INPROGRESS) => wait_connected(&socket, deadline)?,
-                Err(error) => return Err(error.into()),
-            }
-            rustix::io::ioctl_fionbio(&socket, false)?;
-        }
-    }
-    // Our writes are whole frames already: waiting for more to send only adds latency.
-    let _ = sockopt::set_tcp_nodelay(&socket, true);
-    Ok(socket)
-}
-
-fn wait_connected(socket: &OwnedFd, deadline: Instant) -> io::Result<()> {
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        let timeout = Timespec::try_from(left).map_err(|_| io::ErrorKind::TimedOut)?;
-        let mut fds = [PollFd::new(socket, PollFlags::OUT)];
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(0) | Err(Errno::INTR) => {}
-            Ok(_) => return sockopt::socket_error(socket)?.map_err(io::Error::from),
-            Err(error) => return Err(error.into()),
-        }
-    }
 }
 
 /// Makes a stream of a socket: both directions.

@@ -12,13 +12,14 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use ssh2::Session;
 use suisei_engine::link::Stream;
 
 pub use bridge::Bridge;
 
-use super::socket;
+use super::socket::Dialing;
 use super::spec::Machine;
 use super::terminal;
 use crate::exit::{Code, Refusal};
@@ -46,6 +47,8 @@ pub struct Caller<'a> {
     pub screen: &'a Screen,
     /// This end's role in messages.
     pub who: &'a str,
+    /// Set by a signal.
+    pub interrupted: &'a AtomicBool,
     /// What was typed behind `builtin`.
     pub settings: Settings,
 }
@@ -143,9 +146,11 @@ impl Caller<'_> {
     /// Connects and agrees on keys; the second value is the connection, for `poll`.
     fn greet(&self, key_kinds: Option<&str>) -> Result<(Session, OwnedFd), Refusal> {
         let plain = Connect { family: self.connect.family, ..Connect::default() };
-        let socket =
-            socket::connect(&self.machine.host, u32::from(self.settings.port), &plain, self.who, self.screen)
-                .map_err(|refusal| Refusal { code: 255, ..refusal })?;
+        let dialing =
+            Dialing { wishes: &plain, who: self.who, screen: self.screen, interrupted: self.interrupted };
+        let socket = dialing
+            .connect(&self.machine.host, u32::from(self.settings.port))
+            .map_err(|refusal| Refusal { code: 255, ..refusal })?;
         let mut session = Session::new().map_err(|error| self.failed("cannot start", &error))?;
         if let Some(kinds) = key_kinds {
             session
@@ -165,7 +170,7 @@ impl Caller<'_> {
              Are you sure you want to continue connecting (yes/no)? ",
             key.kind, key.fingerprint
         );
-        match terminal::confirm(&question) {
+        match terminal::confirm(&question, self.interrupted) {
             Ok(Some(true)) => {
                 let path = self.home("known_hosts");
                 trust::remember(session, &self.machine.host, self.settings.port, key, &path)
@@ -199,7 +204,9 @@ impl Caller<'_> {
         }
         let host = String::from_utf8_lossy(&self.machine.host).into_owned();
         for _ in 0..PASSWORD_TRIES {
-            let Ok(Some(password)) = terminal::password(&format!("{user}@{host}'s password: ")) else {
+            let Ok(Some(password)) =
+                terminal::password(&format!("{user}@{host}'s password: "), self.interrupted)
+            else {
                 break;
             };
             let password = String::from_utf8_lossy(&password).into_owned();
