@@ -40,7 +40,8 @@ pub(super) fn cut(
         true => BLOCK_LEN_MAX,
         false => OLD_BLOCK_LEN_MAX,
     };
-    let block_len = block_size.filter(|&size| size != 0).map_or_else(|| block_len(len, max), |size| size.min(max));
+    let block_len =
+        block_size.filter(|&size| size != 0).map_or_else(|| block_len(len, max), |size| size.min(max));
     let count = len.div_ceil(u64::from(block_len));
     let count = u32::try_from(count).ok().filter(|&count| count <= BLOCK_COUNT_MAX)?;
     Some(SumHead {
@@ -123,7 +124,10 @@ mod tests {
     #[test]
     fn a_second_attempt_sends_all_that_the_algorithm_has() {
         let full = |sum| cut(2302, Version::NEWEST, sum, None, Strength::Full).unwrap().sum_len;
-        assert_eq!([full(MD5), full(SumKind::Sha1), full(SumKind::Xxh64), full(SumKind::None)], [16, 16, 8, 1]);
+        assert_eq!(
+            [full(MD5), full(SumKind::Sha1), full(SumKind::Xxh64), full(SumKind::None)],
+            [16, 16, 8, 1]
+        );
     }
 
     #[test]

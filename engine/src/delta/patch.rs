@@ -152,7 +152,8 @@ impl<'a> Patch<'a> {
             return Err(PatchError::NoBasis);
         };
         let from = self.head.offset_of(block.0);
-        let is_here = self.writer.kind == Output::InPlace && basis.is(self.writer.output) && from == self.writer.len();
+        let is_here =
+            self.writer.kind == Output::InPlace && basis.is(self.writer.output) && from == self.writer.len();
         let (data, flaw) = basis.block(from, self.head.len_of(block.0) as usize);
         let unread = flaw.is_some();
         self.flaw = self.flaw.take().or(flaw);
@@ -201,7 +202,10 @@ impl<'a> Basis<'a> {
 
     /// Returns `len` bytes from offset `at`; what cannot be read is zero, and why is told.
     fn block(&mut self, at: u64, len: usize) -> (&[u8], Option<io::Error>) {
-        let in_view = at.checked_sub(self.start).map(|from| from as usize).filter(|&from| from + len <= self.view.len());
+        let in_view = at
+            .checked_sub(self.start)
+            .map(|from| from as usize)
+            .filter(|&from| from + len <= self.view.len());
         let mut flaw = None;
         let from = match in_view {
             Some(from) => from,

@@ -178,7 +178,13 @@ fn send(window: &mut Window<'_>, from: u64, tally: &mut Tally, sink: Sink<'_>) -
     send_range(window, from, window.end(), tally, sink)
 }
 
-fn send_range(window: &Window<'_>, from: u64, to: u64, tally: &mut Tally, sink: Sink<'_>) -> Result<(), Failure> {
+fn send_range(
+    window: &Window<'_>,
+    from: u64,
+    to: u64,
+    tally: &mut Tally,
+    sink: Sink<'_>,
+) -> Result<(), Failure> {
     let mut at = from;
     while at < to {
         let end = to.min(at + PIECE);

@@ -30,7 +30,8 @@ pub(super) struct Table {
 impl Table {
     /// Sorts in the blocks of a signature. Blocks at and beyond `end` are left out.
     pub(super) fn new(signature: &BlockSignature, end: u32) -> Self {
-        let weak: Vec<u32> = (0..end).map_while(|index| signature.block(index)).map(|(weak, _)| weak).collect();
+        let weak: Vec<u32> =
+            (0..end).map_while(|index| signature.block(index)).map(|(weak, _)| weak).collect();
         let count = weak.len() as u64;
         let filter_bits = ceil_log2(count * BITS_PER_BLOCK).clamp(10, FILTER_BITS_MAX);
         let bucket_bits = ceil_log2(count * 2).clamp(4, BUCKET_BITS_MAX);

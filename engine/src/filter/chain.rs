@@ -189,13 +189,21 @@ impl Chain {
                 None
             }
             Node::Rule(rule, pattern) => pattern.matches(name).then_some(rule),
-            Node::Merge(merge) if depth < NESTING_MAX => self.match_in_merge(*merge, name, perishable, depth + 1),
+            Node::Merge(merge) if depth < NESTING_MAX => {
+                self.match_in_merge(*merge, name, perishable, depth + 1)
+            }
             Node::Merge(_) => None,
         })
     }
 
     /// The rules of the current directory first, then what it inherits.
-    fn match_in_merge(&self, merge: usize, name: Name<'_>, perishable: Perishable, depth: usize) -> Option<&Rule> {
+    fn match_in_merge(
+        &self,
+        merge: usize,
+        name: Name<'_>,
+        perishable: Perishable,
+        depth: usize,
+    ) -> Option<&Rule> {
         let is_inherited = self.merges.get(merge).is_some_and(MergeFile::is_inherited);
         for frame in self.frames.iter().rev() {
             if let Some(list) = frame.lists.iter().find(|list| list.merge == merge) {
@@ -217,7 +225,8 @@ impl Chain {
             return None;
         }
         let is_merge = rule.kind == RuleKind::DirMerge;
-        let only_sender = self.delete_excluded && !is_merge && !rule.flags.intersects(SIDES | RuleFlags::RECEIVED);
+        let only_sender =
+            self.delete_excluded && !is_merge && !rule.flags.intersects(SIDES | RuleFlags::RECEIVED);
         if only_sender {
             rule.flags |= RuleFlags::SENDER;
         }
@@ -350,7 +359,9 @@ impl Chain {
 
 /// Whether a rule of a per-directory file belongs to that directory.
 fn is_anchored(rule: &Rule) -> bool {
-    rule.kind != RuleKind::DirMerge && rule.pattern.starts_with(b"/") && !rule.flags.contains(RuleFlags::ABSOLUTE)
+    rule.kind != RuleKind::DirMerge
+        && rule.pattern.starts_with(b"/")
+        && !rule.flags.contains(RuleFlags::ABSOLUTE)
 }
 
 /// Reads a file that a `.` rule inside a merge file names. Unlike that file, it must exist.

@@ -104,7 +104,11 @@ impl Form {
             }
             let end = rest.iter().position(|&byte| ends(byte)).unwrap_or(rest.len());
             let text = &rest[..end];
-            let end = if rest[end..].starts_with(b"\r\n") && self.lines == LineEnd::Newline { end + 1 } else { end };
+            let end = if rest[end..].starts_with(b"\r\n") && self.lines == LineEnd::Newline {
+                end + 1
+            } else {
+                end
+            };
             rest = rest.get(end + 1..).unwrap_or_default();
             line += 1;
             Some((line, text))
@@ -135,7 +139,10 @@ mod tests {
     #[test]
     fn lines_have_comments_and_three_ends() {
         let content = b"# c\n; c\n\n- one\n+ two/\r\n- #three\r- four ";
-        assert_eq!(patterns(RuleFlags::empty(), LineEnd::Newline, content), ["one", "two", "#three", "four "]);
+        assert_eq!(
+            patterns(RuleFlags::empty(), LineEnd::Newline, content),
+            ["one", "two", "#three", "four "]
+        );
         assert_eq!(patterns(RuleFlags::empty(), LineEnd::Nul, b"- a\0- b\n\0\0#c\0"), ["a", "b\n"]);
     }
 

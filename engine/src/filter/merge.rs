@@ -79,10 +79,12 @@ pub(super) fn read_member(dir: &Dir, name: &[u8]) -> io::Result<Option<Vec<u8>>>
     let Some(meta) = dir.stat(name)? else { return Ok(None) };
     let file = match meta.kind() {
         FileKind::Regular => dir.open_file(name)?,
-        FileKind::Symlink if meta.uid == 0 || meta.uid == effective_uid() => match dir.open_file_following(name) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        },
+        FileKind::Symlink if meta.uid == 0 || meta.uid == effective_uid() => {
+            match dir.open_file_following(name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                opened => opened?,
+            }
+        }
         FileKind::Symlink => {
             let text = "refusing to follow a symlink owned by an untrusted user";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));

@@ -162,7 +162,11 @@ fn tokenize(pattern: &[u8]) -> Tokens {
             b'*' => {
                 let more = rest.iter().take_while(|&&byte| byte == b'*').count();
                 rest = &rest[more..];
-                if more == 0 { Token::Star } else { Token::Stars }
+                if more == 0 {
+                    Token::Star
+                } else {
+                    Token::Stars
+                }
             }
             b'[' => {
                 let (set, behind) = set(rest)?;

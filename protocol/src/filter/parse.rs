@@ -70,7 +70,9 @@ impl RuleError {
             }
             RuleError::End => format!("unexpected end of filter rule: {shown}"),
             RuleError::Trailing => format!("'!' rule has trailing characters: {shown}"),
-            RuleError::TwoSides => format!("specified-side merge file contains specified-side filter: {shown}"),
+            RuleError::TwoSides => {
+                format!("specified-side merge file contains specified-side filter: {shown}")
+            }
         }
     }
 }
@@ -214,7 +216,9 @@ impl Directive {
             false => Directive::parse_old(text, OldKind::Exclude)?,
         };
         match &mut directive {
-            Directive::Rule(Rule { flags, .. }) | Directive::CvsList { flags, .. } | Directive::Merge { flags, .. } => {
+            Directive::Rule(Rule { flags, .. })
+            | Directive::CvsList { flags, .. }
+            | Directive::Merge { flags, .. } => {
                 *flags |= RuleFlags::RECEIVED;
             }
             Directive::Clear => {}
@@ -225,7 +229,9 @@ impl Directive {
     /// Adds what a merge rule hands down to the rules of its file: `/`, `p`, and its side.
     pub fn inherit(mut self, merge: RuleFlags) -> Result<Directive, RuleError> {
         match &mut self {
-            Directive::Rule(Rule { flags, .. }) | Directive::CvsList { flags, .. } | Directive::Merge { flags, .. } => {
+            Directive::Rule(Rule { flags, .. })
+            | Directive::CvsList { flags, .. }
+            | Directive::Merge { flags, .. } => {
                 if flags.intersects(SIDES) && merge.intersects(SIDES) {
                     return Err(RuleError::TwoSides);
                 }
@@ -298,7 +304,10 @@ mod tests {
         assert_eq!(rule(b"-__x").pattern, b"_x");
         assert_eq!(rule(b"dir-merge_ .x").pattern, b" .x");
         assert_eq!(rule(b"-,p x").flags, RuleFlags::PERISHABLE);
-        assert_eq!(rule(b"- x/"), Rule { kind: RuleKind::Exclude, flags: RuleFlags::DIR_ONLY, pattern: b"x".to_vec() });
+        assert_eq!(
+            rule(b"- x/"),
+            Rule { kind: RuleKind::Exclude, flags: RuleFlags::DIR_ONLY, pattern: b"x".to_vec() }
+        );
         assert_eq!(rule(b"- /").pattern, b"/");
         assert_eq!(rule(b": .f/").pattern, b".f/");
     }
@@ -342,7 +351,8 @@ mod tests {
     #[test]
     fn old_texts_are_patterns_with_a_prefix_at_most() {
         let old = |text: &[u8]| Directive::parse_old(text, OldKind::Exclude);
-        let exclude = |pattern: &[u8]| Rule::new(RuleKind::Exclude, RuleFlags::empty(), pattern).map(Directive::Rule);
+        let exclude =
+            |pattern: &[u8]| Rule::new(RuleKind::Exclude, RuleFlags::empty(), pattern).map(Directive::Rule);
         assert_eq!(old(b"- - a"), exclude(b"- a"));
         assert_eq!(old(b"-x"), exclude(b"-x"));
         assert_eq!(old(b"!foo"), exclude(b"!foo"));
@@ -359,7 +369,9 @@ mod tests {
     #[test]
     fn merge_rules_hand_down_side_and_modifiers() {
         let merge = RuleFlags::ABSOLUTE | RuleFlags::PERISHABLE | RuleFlags::NO_INHERIT | RuleFlags::XATTR;
-        let Ok(Directive::Rule(inner)) = Directive::parse(b": .inner").unwrap().inherit(merge) else { panic!() };
+        let Ok(Directive::Rule(inner)) = Directive::parse(b": .inner").unwrap().inherit(merge) else {
+            panic!()
+        };
         assert_eq!(inner.flags, RuleFlags::ABSOLUTE | RuleFlags::PERISHABLE);
         let hide = Directive::parse(b"H h").unwrap();
         assert_eq!(hide.inherit(RuleFlags::SENDER), Err(RuleError::TwoSides));

@@ -10,8 +10,7 @@ use crate::wire::{put_i32, Reader};
 
 const SIDES: RuleFlags = RuleFlags::SENDER.union(RuleFlags::RECEIVER);
 /// A merge file whose rules have no kinds of their own.
-const PATTERNS: RuleFlags =
-    RuleFlags::CVS.union(RuleFlags::ONLY_EXCLUDES).union(RuleFlags::ONLY_INCLUDES);
+const PATTERNS: RuleFlags = RuleFlags::CVS.union(RuleFlags::ONLY_EXCLUDES).union(RuleFlags::ONLY_INCLUDES);
 
 /// What decides about the form of the rules that a client sends.
 #[derive(Clone, Copy)]
@@ -74,7 +73,9 @@ impl Route {
         }
         // By the option `-C`: a server that sends, or is old, adds these itself.
         if rule.flags.contains(RuleFlags::CVS | RuleFlags::BUILT_IN) {
-            return self.pushes() && (self.version.has_modern_filters() || !is_merge) && self.keeps_sideless(rule);
+            return self.pushes()
+                && (self.version.has_modern_filters() || !is_merge)
+                && self.keeps_sideless(rule);
         }
         self.keeps_sideless(rule)
     }

@@ -114,8 +114,12 @@ impl BlockSum {
             SumKind::Md5 { seed_first: false } => hash::<Md5>(block, seed),
             SumKind::Sha1 => hash::<Sha1>(seed, block),
             SumKind::Xxh64 => Digest::new(&XxHash64::oneshot(self.wide_seed(), block).to_le_bytes()),
-            SumKind::Xxh3 => Digest::new(&XxHash3_64::oneshot_with_seed(self.wide_seed(), block).to_le_bytes()),
-            SumKind::Xxh128 => Digest::new(&XxHash3_128::oneshot_with_seed(self.wide_seed(), block).to_le_bytes()),
+            SumKind::Xxh3 => {
+                Digest::new(&XxHash3_64::oneshot_with_seed(self.wide_seed(), block).to_le_bytes())
+            }
+            SumKind::Xxh128 => {
+                Digest::new(&XxHash3_128::oneshot_with_seed(self.wide_seed(), block).to_le_bytes())
+            }
         }
     }
 

@@ -34,7 +34,9 @@ impl History {
         match self {
             History::Literals => Ok(()),
             History::Blocks => block.chunks(STORED_MAX).try_for_each(insert),
-            History::BlockStarts => block.chunks(STORED_MAX).try_for_each(|piece| insert(&block[..piece.len()])),
+            History::BlockStarts => {
+                block.chunks(STORED_MAX).try_for_each(|piece| insert(&block[..piece.len()]))
+            }
         }
     }
 }
@@ -114,10 +116,8 @@ impl Inflate {
     pub(super) fn piece(&mut self, data: &[u8]) -> Result<(usize, &[u8]), Malformed> {
         self.output.clear();
         let before = self.stream.total_in();
-        let status = self
-            .stream
-            .decompress_vec(data, &mut self.output, FlushDecompress::Sync)
-            .map_err(|_| DAMAGED)?;
+        let status =
+            self.stream.decompress_vec(data, &mut self.output, FlushDecompress::Sync).map_err(|_| DAMAGED)?;
         // The stream of a file is never ended.
         if status == Status::StreamEnd {
             return Err(DAMAGED);

@@ -196,7 +196,9 @@ impl FramedDecoder {
         let (used, piece) = match &mut self.form {
             Expander::Inflate(inflate) => inflate.piece(&data)?,
             Expander::Zstd(zstd) => zstd.piece(&data)?,
-            Expander::Lz4(lz4) => return Ok(Some(Bytes::copy_from_slice(lz4.item(&data)?)).filter(|b| !b.is_empty())),
+            Expander::Lz4(lz4) => {
+                return Ok(Some(Bytes::copy_from_slice(lz4.item(&data)?)).filter(|b| !b.is_empty()))
+            }
         };
         if used < data.len() || piece.len() >= PIECE {
             if used == 0 && piece.is_empty() {

@@ -41,7 +41,9 @@ impl RunWriter {
     /// Adds a block. A run that it does not continue is written first.
     pub(super) fn push(&mut self, block: u32, out: &mut Vec<u8>) {
         match &mut self.run {
-            Some((start, last)) if Some(block) == last.checked_add(1) && block - *start < RUN_MAX => *last = block,
+            Some((start, last)) if Some(block) == last.checked_add(1) && block - *start < RUN_MAX => {
+                *last = block
+            }
             _ => {
                 self.flush(out);
                 self.run = Some((block, block));
@@ -118,7 +120,10 @@ impl RunReader {
         if more == Some(0) {
             return Err(INVALID.into());
         }
-        let last = first.checked_add(u32::from(more.unwrap_or(0))).filter(|&last| last <= BLOCK_MAX).ok_or(INVALID)?;
+        let last = first
+            .checked_add(u32::from(more.unwrap_or(0)))
+            .filter(|&last| last <= BLOCK_MAX)
+            .ok_or(INVALID)?;
         self.current = last;
         Ok(Unit::Blocks { first, last })
     }

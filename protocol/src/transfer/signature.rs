@@ -151,7 +151,9 @@ mod tests {
             [1, 700, 2, -1],
         ];
         for fields in lies {
-            let Err(Stop::Bad(error)) = decode(fields, 30, SumKind::Md4) else { panic!("{fields:?} was taken") };
+            let Err(Stop::Bad(error)) = decode(fields, 30, SumKind::Md4) else {
+                panic!("{fields:?} was taken")
+            };
             assert_eq!(error.exit_code(), 2);
         }
     }

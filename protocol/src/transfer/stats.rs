@@ -29,7 +29,12 @@ impl TransferStats {
     /// Takes a statistics block. The numbers are for display only: negative ones count as 0.
     pub fn decode(input: &mut Reader<'_>, version: Version) -> Decode<TransferStats> {
         let mut number = || input.varlong30(NUMBER_MIN, version).map(|n| u64::try_from(n).unwrap_or(0));
-        let mut stats = TransferStats { read: number()?, written: number()?, total_size: number()?, ..Default::default() };
+        let mut stats = TransferStats {
+            read: number()?,
+            written: number()?,
+            total_size: number()?,
+            ..Default::default()
+        };
         if version.has_list_times() {
             stats.list_build_ms = number()?;
             stats.list_transfer_ms = number()?;
@@ -67,7 +72,10 @@ pub struct DeleteCounts {
 impl DeleteCounts {
     /// Returns the sum of all kinds.
     pub fn total(&self) -> u64 {
-        [self.files, self.dirs, self.symlinks, self.devices, self.specials].iter().map(|&n| u64::from(n)).sum()
+        [self.files, self.dirs, self.symlinks, self.devices, self.specials]
+            .iter()
+            .map(|&n| u64::from(n))
+            .sum()
     }
 
     /// Takes the counts that follow `NDX_DEL_STATS`.
@@ -78,10 +86,18 @@ impl DeleteCounts {
             let value = input.varint()?;
             match u32::try_from(value) {
                 Ok(count) if value <= DELETED_MAX => Ok(count),
-                _ => Err(PeerMisbehaved::OutOfRange { field: "delete count", value: i64::from(value) }.into()),
+                _ => {
+                    Err(PeerMisbehaved::OutOfRange { field: "delete count", value: i64::from(value) }.into())
+                }
             }
         };
-        Ok(DeleteCounts { files: count()?, dirs: count()?, symlinks: count()?, devices: count()?, specials: count()? })
+        Ok(DeleteCounts {
+            files: count()?,
+            dirs: count()?,
+            symlinks: count()?,
+            devices: count()?,
+            specials: count()?,
+        })
     }
 
     /// Appends the counts, each cut to what a peer accepts.
@@ -111,7 +127,8 @@ mod tests {
     #[test]
     fn captured_statistics_of_each_form() {
         let new = stats(&[0, 0x49, 0, 0, 0xD3, 0, 0, 0x0D, 0, 0, 1, 0, 0, 0, 0], 32);
-        let expected = TransferStats { read: 73, written: 211, total_size: 13, list_build_ms: 1, list_transfer_ms: 0 };
+        let expected =
+            TransferStats { read: 73, written: 211, total_size: 13, list_build_ms: 1, list_transfer_ms: 0 };
         assert_eq!(new, expected);
         let old = [0x48, 0, 0, 0, 0xDC, 0, 0, 0, 13, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(stats(&old, 29).written, 220);

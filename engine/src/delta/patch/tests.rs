@@ -19,7 +19,13 @@ fn content(file: &File) -> Vec<u8> {
     bytes
 }
 
-fn patch<'a>(output: &'a File, kind: Output, holes: Holes, basis: Option<&'a File>, head: SumHead) -> Patch<'a> {
+fn patch<'a>(
+    output: &'a File,
+    kind: Output,
+    holes: Holes,
+    basis: Option<&'a File>,
+    head: SumHead,
+) -> Patch<'a> {
     Patch {
         version: Version::NEWEST,
         head,

@@ -94,7 +94,8 @@ fn the_captured_example_of_stock_is_found() {
     let source =
         [block(0..70), b"XXXXX", block(100..101), b"Y", block(5..6), &zeds, block(101..200)].concat();
     let signature = signature(&basis, None);
-    let (found, searched) = found(search(&signature, BasisUse::Intact, Append::Off), &source, source.len() as u64);
+    let (found, searched) =
+        found(search(&signature, BasisUse::Intact, Append::Off), &source, source.len() as u64);
     let mut expected: Vec<Found> = (0..70).map(Found::Copy).collect();
     expected.extend([Found::Literal(b"XXXXX".to_vec()), Found::Copy(100), Found::Literal(b"Y".to_vec())]);
     expected.extend([Found::Copy(5), Found::Literal(zeds)]);
@@ -111,7 +112,9 @@ fn the_short_last_block_matches_only_at_the_end() {
     let basis = noise(2, 1500);
     let signature = signature(&basis, None);
     let tail = &basis[1400..];
-    let run = |source: &[u8]| found(search(&signature, BasisUse::Intact, Append::Off), source, source.len() as u64).0;
+    let run = |source: &[u8]| {
+        found(search(&signature, BasisUse::Intact, Append::Off), source, source.len() as u64).0
+    };
     assert_eq!(run(&basis), [Found::Copy(0), Found::Copy(1), Found::Copy(2)]);
     assert_eq!(run(tail), [Found::Copy(2)]);
     let behind = [tail, b"x"].concat();
@@ -126,7 +129,8 @@ fn a_basis_shorter_than_a_block_is_found_at_the_end() {
     let basis = noise(3, 300);
     let signature = signature(&basis, None);
     let source = [noise(4, 600_000), basis.clone()].concat();
-    let (found, searched) = found(search(&signature, BasisUse::Intact, Append::Off), &source, source.len() as u64);
+    let (found, searched) =
+        found(search(&signature, BasisUse::Intact, Append::Off), &source, source.len() as u64);
     assert_eq!(found.last(), Some(&Found::Copy(0)));
     assert_eq!((searched.tally.literal, searched.tally.matched), (600_000, 300));
     assert!(rebuilt(&found, &basis, signature.head) == source);
@@ -163,7 +167,8 @@ fn append_modes_send_what_is_behind_the_basis() {
         assert!(found == [Found::Literal(source[1500..].to_vec())]);
         assert_eq!(searched.sum, expected, "{append:?}");
     }
-    let (nothing, searched) = found(search(&signature, BasisUse::Overwritten, Append::Verify), &source[..900], 900);
+    let (nothing, searched) =
+        found(search(&signature, BasisUse::Overwritten, Append::Verify), &source[..900], 900);
     assert!(nothing.is_empty());
     assert_eq!(searched.sum, sum(&source[..900]));
 }
@@ -188,7 +193,9 @@ fn in_place_never_uses_what_was_overwritten() {
     let basis = noise(8, 7000);
     let block = |index: usize| &basis[index * 700..(index + 1) * 700];
     let signature = signature(&basis, None);
-    let run = |basis_use, source: &[u8]| found(search(&signature, basis_use, Append::Off), source, source.len() as u64).0;
+    let run = |basis_use, source: &[u8]| {
+        found(search(&signature, basis_use, Append::Off), source, source.len() as u64).0
+    };
 
     // Blocks may move to the front, but not to the back.
     let to_front = [block(3), block(4)].concat();
@@ -236,7 +243,8 @@ fn work_on_false_alarms_is_bounded() {
     let head = SumHead { count, block_len, sum_len: 2, remainder: 0 };
     let signature = BlockSignature { head, sums: sums.into() };
     let source = vec![0; 4 << 20];
-    let (found, searched) = found(search(&signature, BasisUse::Intact, Append::Off), &source, source.len() as u64);
+    let (found, searched) =
+        found(search(&signature, BasisUse::Intact, Append::Off), &source, source.len() as u64);
     assert_eq!(found.len(), 1);
     let hashed = searched.tally.false_alarms * u64::from(block_len);
     assert!(hashed <= CREDIT_AT_START + CREDIT_PER_BYTE * source.len() as u64, "{hashed} bytes hashed");
@@ -261,7 +269,9 @@ mod property {
         for edit in edits {
             let len = content.len();
             match edit {
-                Edit::Insert(at, data) => drop(content.splice(at % (len + 1)..at % (len + 1), data.iter().copied())),
+                Edit::Insert(at, data) => {
+                    drop(content.splice(at % (len + 1)..at % (len + 1), data.iter().copied()))
+                }
                 Edit::Remove(at, n) => drop(content.drain(at % (len + 1)..len.min(at % (len + 1) + n))),
                 Edit::Overwrite(at, data) => {
                     content.iter_mut().skip(at % (len + 1)).zip(data).for_each(|(byte, new)| *byte = *new);
@@ -295,8 +305,12 @@ mod property {
         prop_oneof![
             (any::<u64>(), 0usize..400_000).prop_map(|(seed, len)| noise(seed, len)),
             // Periodic content: many equal blocks.
-            (any::<u64>(), 1usize..1500, 0usize..100_000)
-                .prop_map(|(seed, period, len)| noise(seed, period).iter().copied().cycle().take(len).collect()),
+            (any::<u64>(), 1usize..1500, 0usize..100_000).prop_map(|(seed, period, len)| noise(seed, period)
+                .iter()
+                .copied()
+                .cycle()
+                .take(len)
+                .collect()),
         ]
     }
 

@@ -48,7 +48,8 @@ fn members(tree: &Tree, dir: &str) -> Vec<(String, bool)> {
         .into_iter()
         .map(|member| {
             let name = String::from_utf8(member.name.to_vec()).unwrap();
-            let is_dir = held.stat(name.as_bytes()).unwrap().unwrap().kind() == suisei_protocol::flist::FileKind::Directory;
+            let is_dir = held.stat(name.as_bytes()).unwrap().unwrap().kind()
+                == suisei_protocol::flist::FileKind::Directory;
             (if dir.is_empty() { name } else { format!("{dir}/{name}") }, is_dir)
         })
         .collect();
@@ -148,7 +149,8 @@ fn anchors_are_about_the_transfer_and_absolute_rules_about_the_disk() {
 /// directories that could not.
 fn deleted(texts: &[&str], delete_excluded: bool) -> (Vec<String>, Vec<String>) {
     let listed = scenario(&[]);
-    let listed: BTreeSet<String> = sent(&listed, &[]).into_iter().map(|path| path.trim_end_matches('/').into()).collect();
+    let listed: BTreeSet<String> =
+        sent(&listed, &[]).into_iter().map(|path| path.trim_end_matches('/').into()).collect();
     let target = scenario(&[("keep.o", ""), ("extra", ""), ("d/q", ""), ("d/sub/p.bak", "")]);
     let tree = open(target.path());
     let mut chain = Chain::new(&rules(texts), FilterSide::Receiver, delete_excluded);
@@ -163,11 +165,16 @@ fn deleted(texts: &[&str], delete_excluded: bool) -> (Vec<String>, Vec<String>) 
                 gone.push(path);
                 continue;
             }
-            let (go, stay): (Vec<_>, Vec<_>) = members(&tree, &path)
-                .into_iter()
-                .partition(|(path, is_dir)| !chain.verdict_in_deletion(RelPath::new(path.as_bytes()), *is_dir).is_excluded());
+            let (go, stay): (Vec<_>, Vec<_>) =
+                members(&tree, &path).into_iter().partition(|(path, is_dir)| {
+                    !chain.verdict_in_deletion(RelPath::new(path.as_bytes()), *is_dir).is_excluded()
+                });
             gone.extend(go.into_iter().map(|(path, _)| path));
-            if stay.is_empty() { gone.push(path + "/") } else { stuck.push(path) }
+            if stay.is_empty() {
+                gone.push(path + "/")
+            } else {
+                stuck.push(path)
+            }
         }
     }
     (gone, stuck)
@@ -206,26 +213,45 @@ fn received_rules_count_whatever_their_side() {
 #[track_caller]
 fn check(files: &[(&str, &str)], texts: &[&str], expected: &[&str]) {
     let root = tree(files);
-    let sent: Vec<String> = sent(&root, texts).into_iter().filter(|path| !path.ends_with('/') && !path.contains("/.") && !path.starts_with('.')).collect();
+    let sent: Vec<String> = sent(&root, texts)
+        .into_iter()
+        .filter(|path| !path.ends_with('/') && !path.contains("/.") && !path.starts_with('.'))
+        .collect();
     assert_eq!(sent, expected, "{texts:?}");
 }
 
 #[test]
 fn merge_files_may_name_merge_files() {
     let nested = [
-        ("d/.rules", ": .in\n"), ("d/.in", "- f\n"), ("d/f", ""), ("d/g", ""),
-        ("d/e/f", ""), ("d/e/.in", "- g\n"), ("d/e/g", ""), ("f", ""),
+        ("d/.rules", ": .in\n"),
+        ("d/.in", "- f\n"),
+        ("d/f", ""),
+        ("d/g", ""),
+        ("d/e/f", ""),
+        ("d/e/.in", "- g\n"),
+        ("d/e/g", ""),
+        ("f", ""),
     ];
     check(&nested, &[": .rules"], &["d/g", "f"]);
-    let itself = [("d/.rules", ": .rules\n- f\n"), ("d/f", ""), ("d/e/.rules", "- g\n"), ("d/e/g", ""), ("d/e/f", "")];
+    let itself =
+        [("d/.rules", ": .rules\n- f\n"), ("d/f", ""), ("d/e/.rules", "- g\n"), ("d/e/g", ""), ("d/e/f", "")];
     check(&itself, &[": .rules"], &[]);
 }
 
 #[test]
 fn clearing_forgets_what_is_inherited_and_no_more() {
     let files = [
-        (".rules", "- z\n"), ("z", ""), ("d/.rules", "- f\n!\n- g\n"), ("d/f", ""), ("d/g", ""), ("d/z", ""),
-        ("d/e/.rules", "!\n"), ("d/e/f", ""), ("d/e/g", ""), ("d/e/h", ""), ("d/e/z", ""),
+        (".rules", "- z\n"),
+        ("z", ""),
+        ("d/.rules", "- f\n!\n- g\n"),
+        ("d/f", ""),
+        ("d/g", ""),
+        ("d/z", ""),
+        ("d/e/.rules", "!\n"),
+        ("d/e/f", ""),
+        ("d/e/g", ""),
+        ("d/e/h", ""),
+        ("d/e/z", ""),
     ];
     check(&files, &[": .rules", "+ z", "- h"], &["d/e/f", "d/e/g", "d/e/z", "d/f", "d/z"]);
     let words = [("d/.rules", "f ! g"), ("d/f", ""), ("d/g", ""), ("d/!", "")];
@@ -257,8 +283,13 @@ fn rules_about_the_other_side_are_dropped() {
 
 fn parents() -> TempDir {
     tree(&[
-        (".rules", "- r\n"), ("sub/.rules", "- /s\n- t\n"), ("sub/u/.rules", "- v\n"),
-        ("sub/u/r", ""), ("sub/u/s", ""), ("sub/u/t", ""), ("sub/u/v", ""),
+        (".rules", "- r\n"),
+        ("sub/.rules", "- /s\n- t\n"),
+        ("sub/u/.rules", "- v\n"),
+        ("sub/u/r", ""),
+        ("sub/u/s", ""),
+        ("sub/u/t", ""),
+        ("sub/u/v", ""),
     ])
 }
 
@@ -315,7 +346,10 @@ fn wrong_texts_are_told_from_unreadable_files() {
     assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     let inner = error.into_inner().unwrap().downcast::<FilterError>().unwrap();
     let place: PathBuf = root.path().join("d/.r");
-    assert_eq!((inner.text, inner.code), (format!("Unknown filter rule: <rule from {} line 2>", place.display()), 1));
+    assert_eq!(
+        (inner.text, inner.code),
+        (format!("Unknown filter rule: <rule from {} line 2>", place.display()), 1)
+    );
 }
 
 #[test]

@@ -12,8 +12,11 @@ enum Outcome {
 }
 
 /// Number, pattern, path, whether it is a directory, and what `--exclude` with that pattern does.
+type Vector = (u8, &'static [u8], &'static [u8], bool, Outcome);
+
+/// Section 8 of the specification.
 #[rustfmt::skip]
-const VECTORS: [(u8, &[u8], &[u8], bool, Outcome); 75] = [
+const VECTORS: [Vector; 75] = [
     (1, b"foo", b"foo", false, Hidden),
     (2, b"foo", b"a/foo", false, Hidden),
     (3, b"foo", b"foo", true, Hidden),
@@ -106,14 +109,24 @@ fn outcome(pattern: &Pattern, path: &'static [u8], is_dir: bool) -> Outcome {
             return ParentHidden(&path[..at]);
         }
     }
-    if pattern.matches(name(path, is_dir)) { Hidden } else { Shown }
+    if pattern.matches(name(path, is_dir)) {
+        Hidden
+    } else {
+        Shown
+    }
 }
 
 #[test]
 fn one_pattern_and_one_name() {
     for (number, text, path, is_dir, expected) in VECTORS {
         let found = outcome(&pattern(text, RuleFlags::empty()), path, is_dir);
-        assert_eq!(found, expected, "vector {number}: {:?} and {:?}", text.escape_ascii(), path.escape_ascii());
+        assert_eq!(
+            found,
+            expected,
+            "vector {number}: {:?} and {:?}",
+            text.escape_ascii(),
+            path.escape_ascii()
+        );
     }
 }
 

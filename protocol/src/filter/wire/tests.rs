@@ -27,7 +27,12 @@ fn rules(texts: &[&str]) -> Vec<Rule> {
     rules
 }
 
-fn sent(rules: &[Rule], direction: Direction, version: u32, delete_excluded: bool) -> Result<Vec<String>, Misuse> {
+fn sent(
+    rules: &[Rule],
+    direction: Direction,
+    version: u32,
+    delete_excluded: bool,
+) -> Result<Vec<String>, Misuse> {
     let texts = texts_for_server(rules, direction, Version::new(version).unwrap(), delete_excluded)?;
     Ok(texts.into_iter().map(|text| String::from_utf8(text).unwrap()).collect())
 }
@@ -45,7 +50,13 @@ fn refused(options: &[&str], direction: Direction, version: u32, delete_excluded
 #[test]
 fn captured_lists() {
     let four = ["- *.o", "+ /a/", "P keep", "H hid"];
-    check(&["- *.o", "+ /a/", "P keep", "H hid", "-! x*"], PUSH, 32, false, &["- *.o", "+ /a/", "-r keep", "-! x*"]);
+    check(
+        &["- *.o", "+ /a/", "P keep", "H hid", "-! x*"],
+        PUSH,
+        32,
+        false,
+        &["- *.o", "+ /a/", "-r keep", "-! x*"],
+    );
     check(&four, PULL, 32, false, &["- *.o", "+ /a/", "-s hid"]);
     check(&four, PULL, 28, false, &["*.o", "+ /a/", "hid"]);
     check(&["P keep", "- x"], PUSH, 28, false, &["keep", "x"]);
@@ -54,15 +65,31 @@ fn captured_lists() {
     check(&["-p keep", "P zz", "S show", "R ri"], PULL, 28, false, &["keep", "+ show"]);
     check(
         &[
-            ": /.rsync-filter", "- .rsync-filter", "dir-merge,n- /.rules", ":w+e .inc", "-p perish", "-r recv",
-            "-s send", "-rs both", "- - dash", "- foo/",
+            ": /.rsync-filter",
+            "- .rsync-filter",
+            "dir-merge,n- /.rules",
+            ":w+e .inc",
+            "-p perish",
+            "-r recv",
+            "-s send",
+            "-rs both",
+            "- - dash",
+            "- foo/",
         ],
         PUSH,
         32,
         false,
         &[
-            ": /.rsync-filter", "- .rsync-filter", ":n- /.rules", "- .inc", ":w+ .inc", "-p perish", "-r recv",
-            "-sr both", "- - dash", "- foo/",
+            ": /.rsync-filter",
+            "- .rsync-filter",
+            ":n- /.rules",
+            "- .inc",
+            ":w+ .inc",
+            "-p perish",
+            "-r recv",
+            "-sr both",
+            "- - dash",
+            "- foo/",
         ],
     );
     let excluded = ["- *.o", "P keep", "-r recv", ":- .ign", ": .m"];
@@ -70,7 +97,13 @@ fn captured_lists() {
     check(&excluded, PULL, 32, true, &["-s *.o", ":- .ign", ": .m"]);
     check(&["-/ /abs", "-x user.foo", "-p .pp/"], PUSH, 32, false, &["-/ /abs", "-x user.foo", "-p .pp/"]);
     check(&["-//! x", "-x/ y", "-/!sr x"], PUSH, 32, false, &["-/! x", "-/x y", "-/!sr x"]);
-    check(&[":s ms", ":r mr", ":Cp", ":Cn", ":/x .a"], PULL, 32, false, &[":s ms", ":Cp .cvsignore", ":C .cvsignore", ":/x .a"]);
+    check(
+        &[":s ms", ":r mr", ":Cp", ":Cn", ":/x .a"],
+        PULL,
+        32,
+        false,
+        &[":s ms", ":Cp .cvsignore", ":C .cvsignore", ":/x .a"],
+    );
 }
 
 #[test]
@@ -150,7 +183,8 @@ fn over_long_texts_end_with_code_22() {
 
 #[test]
 fn received_texts_count_whatever_their_side() {
-    let received = |text: &[u8], version| Directive::parse_received(text, Version::new(version).unwrap()).unwrap();
+    let received =
+        |text: &[u8], version| Directive::parse_received(text, Version::new(version).unwrap()).unwrap();
     let Directive::Rule(rule) = received(b"-r keep", 32) else { panic!() };
     assert_eq!(rule.flags, RuleFlags::RECEIVER | RuleFlags::RECEIVED);
     let Directive::Rule(rule) = received(b"-r keep", 28) else { panic!() };

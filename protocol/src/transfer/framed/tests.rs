@@ -102,7 +102,10 @@ fn joined(steps: &[Step]) -> Vec<Step> {
 }
 
 fn session(compressor: Compressor, version: Version) -> (TokenEncoder, TokenDecoder) {
-    (TokenEncoder::new(compressor, compressor.level(None).unwrap_or(0), version).unwrap(), TokenDecoder::new(compressor, version).unwrap())
+    (
+        TokenEncoder::new(compressor, compressor.level(None).unwrap_or(0), version).unwrap(),
+        TokenDecoder::new(compressor, version).unwrap(),
+    )
 }
 
 fn noise(seed: u64, len: usize) -> Vec<u8> {
@@ -131,19 +134,22 @@ fn captured(compressor: Compressor, files: &[&[u8]]) -> Vec<Vec<Step>> {
 
 /// The start of the file that the specification follows through all compressors.
 fn example_start() -> Vec<Step> {
-    (0..70).map(Step::Copy).chain([literal(b"XXXXX"), Step::Copy(100), literal(b"Y"), Step::Copy(5)]).collect()
+    (0..70)
+        .map(Step::Copy)
+        .chain([literal(b"XXXXX"), Step::Copy(100), literal(b"Y"), Step::Copy(5)])
+        .collect()
 }
 
 #[test]
 fn captured_deflate_streams() {
     let hello = [0x40, 8, 0xCA, 0x48, 0xCD, 0xC9, 0xC9, 0xE7, 2, 0, 0];
-    let example = [
-        0xC0, 0x45, 0, 0x40, 6, 0x8A, 0x88, 0, 2, 0, 0, 0x9F, 0x40, 3, 0x8A, 4, 0, 0x20, 5, 0, 0, 0, 0,
-    ];
+    let example =
+        [0xC0, 0x45, 0, 0x40, 6, 0x8A, 0x88, 0, 2, 0, 0, 0x9F, 0x40, 3, 0x8A, 4, 0, 0x20, 5, 0, 0, 0, 0];
     let files = captured(Compressor::Zlibx, &[&hello, &example, &hello]);
     assert_eq!(files, [vec![literal(b"hello\n")], example_start(), vec![literal(b"hello\n")]]);
 
-    let with_blocks = [0xC0, 0x45, 0, 0x40, 5, 0x8A, 0, 1, 0, 0, 0x9F, 0x40, 3, 0x8A, 4, 0, 0x20, 5, 0, 0, 0, 0];
+    let with_blocks =
+        [0xC0, 0x45, 0, 0x40, 5, 0x8A, 0, 1, 0, 0, 0x9F, 0x40, 3, 0x8A, 4, 0, 0x20, 5, 0, 0, 0, 0];
     assert_eq!(captured(Compressor::Zlib, &[&hello, &with_blocks])[1], example_start());
 }
 
@@ -152,7 +158,10 @@ fn captured_zstd_session() {
     let example = [
         &[0xC0, 0x45, 0, 0x40, 14, 0x28, 0xB5, 0x2F, 0xFD, 0, 0x58, 0x28, 0, 0][..],
         b"XXXXX",
-        &[0x9F, 0x40, 4, 8, 0, 0, 0x59, 0x20, 5, 0, 0, 0, 0x40, 4, 2, 0xE2, 4, 0x5A, 0x21, 0x65, 0, 0, 0, 0x62, 0, 0],
+        &[
+            0x9F, 0x40, 4, 8, 0, 0, 0x59, 0x20, 5, 0, 0, 0, 0x40, 4, 2, 0xE2, 4, 0x5A, 0x21, 0x65, 0, 0, 0,
+            0x62, 0, 0,
+        ],
     ]
     .concat();
     let hello = [0x40, 9, 0x30, 0, 0, 0x68, 0x65, 0x6C, 0x6C, 0x6F, 0x0A, 0];
@@ -210,7 +219,9 @@ fn blocks_beyond_the_basis_are_refused() {
         (Compressor::Lz4, &run),
     ] {
         let mut decoder = TokenDecoder::new(compressor, Version::NEWEST).unwrap();
-        let Err(Stop::Bad(error)) = decode(&mut decoder, &BLOCKS, bytes, 9) else { panic!("{bytes:?} was taken") };
+        let Err(Stop::Bad(error)) = decode(&mut decoder, &BLOCKS, bytes, 9) else {
+            panic!("{bytes:?} was taken")
+        };
         assert_eq!(error.exit_code(), 2);
     }
 }
@@ -220,7 +231,9 @@ fn damaged_data_ends_with_code_12() {
     for compressor in [Compressor::Zlib, Compressor::Zlibx, Compressor::Zstd, Compressor::Lz4] {
         let mut decoder = TokenDecoder::new(compressor, Version::NEWEST).unwrap();
         let bytes = [&[0x40, 40][..], &[0xFF; 40], &[0]].concat();
-        let Err(Stop::Bad(error)) = decode(&mut decoder, &BLOCKS, &bytes, 9) else { panic!("{compressor:?}") };
+        let Err(Stop::Bad(error)) = decode(&mut decoder, &BLOCKS, &bytes, 9) else {
+            panic!("{compressor:?}")
+        };
         assert_eq!(error.exit_code(), 12, "{compressor:?}");
     }
 }
@@ -294,7 +307,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         (any::<u8>(), 1usize..70_000).prop_map(|(byte, len)| Step::Literal(vec![byte; len])),
         (0u32..200, 1usize..700).prop_map(|(index, len)| Step::Literal(BLOCKS.block(index)[..len].to_vec())),
     ];
-    let copies = (0u32..150, 1u32..50).prop_map(|(first, n)| (first..first + n).map(Step::Copy).collect::<Vec<_>>());
+    let copies =
+        (0u32..150, 1u32..50).prop_map(|(first, n)| (first..first + n).map(Step::Copy).collect::<Vec<_>>());
     let part = prop_oneof![literal.prop_map(|step| vec![step]), copies];
     proptest::collection::vec(part, 0..8).prop_map(|parts| parts.concat())
 }
