@@ -126,7 +126,7 @@ impl Chain {
     }
 
     /// Makes `dir` the current directory: leaves directories that do not hold it, and reads its
-    /// merge files (and those of entered parents) from `tree`. Directories are entered in
+    /// merge files and those of directories on the way to it from `tree`. Directories are entered in
     /// pre-order. Unreadable merge files are errors of the caller to report; missing ones are not.
     /// A file whose text is wrong gives [`io::ErrorKind::InvalidData`] around a
     /// [`FilterError`](super::FilterError), which ends a run with its exit code.
@@ -142,12 +142,18 @@ impl Chain {
                 _ => self.leave(),
             }
         }
-        if self.frames.is_empty() {
-            self.enter_above(&join(&root, path))?;
-            return self.enter_dir(tree, path, &root);
-        }
-        // Directories between the last one that was left and this one were entered before.
-        let known = self.frames.last().and_then(|frame| frame.dir.as_ref()).map_or(0, Vec::len);
+        let known = match self.frames.last() {
+            Some(frame) => frame.dir.as_ref().map_or(0, Vec::len),
+            None => {
+                // The root itself is read only if it is entered; what lies between is.
+                let first = path.split(|&byte| byte == b'/').next().unwrap_or_default();
+                self.enter_above(&join(&root, first))?;
+                if path.is_empty() {
+                    return self.enter_dir(tree, path, &root);
+                }
+                0
+            }
+        };
         let ends = (known + 1..path.len()).filter(|&end| path[end] == b'/').collect::<Vec<_>>();
         for end in ends.into_iter().chain((known < path.len()).then_some(path.len())) {
             self.enter_dir(tree, &path[..end], &root)?;

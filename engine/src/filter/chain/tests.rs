@@ -321,6 +321,27 @@ fn an_argument_that_is_a_directory_has_parents_too() {
 }
 
 #[test]
+fn directories_on_the_way_to_an_argument_are_read_but_not_the_root() {
+    let root = tree(&[
+        (".r", "- x1\n"),
+        ("p/.r", "- x2\n"),
+        ("p/q/.r", "- x3\n"),
+        ("p/q/e/.r", "- x4\n"),
+        ("p/q/e/x1", ""),
+        ("p/q/e/x2", ""),
+        ("p/q/e/x3", ""),
+        ("p/q/e/x4", ""),
+    ]);
+    let names = |text: &str| -> Vec<String> {
+        let names = try_sent(root.path(), "p/q/e", &[text]).unwrap();
+        names.into_iter().filter_map(|path| path.strip_prefix("p/q/e/x").map(String::from)).collect()
+    };
+    assert_eq!(names(": .r"), ["1"]);
+    assert_eq!(names(":n .r"), ["1", "2", "3"]);
+    assert!(names(&format!(": {}/.r", root.path().display())).is_empty());
+}
+
+#[test]
 fn directories_are_left_and_entered_again() {
     let root = tree(&[(".r", "- top\n"), ("a/.r", "- x\n"), ("a/b/.r", "- y\n"), ("c/.r", "- z\n")]);
     let tree = open(root.path());
