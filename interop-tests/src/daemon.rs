@@ -28,7 +28,7 @@ impl Daemon {
         let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         let ids = if crate::trees::is_root() { format!("uid = {uid}\ngid = {gid}\n") } else { String::new() };
         let config = format!(
-            "use chroot = no\nreverse lookup = no\n{ids}log file = {at}/daemon.log\n\
+            "use chroot = no\nmunge symlinks = no\nreverse lookup = no\n{ids}log file = {at}/daemon.log\n\
              [open]\n  path = {at}\n  read only = no\n  comment = for all\n\
              [locked]\n  path = {at}\n  read only = no\n  auth users = {USER}\n  secrets file = {at}/secrets\n"
         );
