@@ -30,8 +30,9 @@ use crate::options::meaning::{self, FilesFrom, Wishes};
 use crate::options::server_args::{self, ServerWords};
 use crate::options::typed::Stderr;
 use crate::output::escape::{escape, HighBytes};
+use crate::output::human::Human;
+use crate::output::listing::Columns;
 use crate::output::{failure, final_line, Forwarder, Itemizes, ServerSettings};
-use crate::output::info::Debug;
 
 /// Runs a server to its end and returns the exit code. `line` is its command line without the
 /// program's name.
@@ -258,7 +259,12 @@ fn settings(wishes: &Wishes, session: &Session) -> ServerSettings {
         },
         all_to_stderr: mode == Some(Stderr::All),
         has_deleted_message: session.version.has_deleted_message(),
-        says_delta_mode: wishes.debug.of(Debug::Flist) >= 1,
+        debug: wishes.debug.clone(),
+        columns: Columns {
+            human: Human::default(),
+            atimes: wishes.typed.preserve.atimes > 0,
+            links: wishes.typed.preserve.links,
+        },
     }
 }
 

@@ -229,10 +229,7 @@ impl Observer for Printer {
             Event::Listed(entry) => self.info_line(&listing::line(entry, self.settings.columns)),
             Event::MatchTotals { matches, hash_hits, false_alarms, data } => {
                 if self.settings.debug.of(Debug::Deltasum) >= 1 {
-                    let line = format!(
-                        "total: matches={matches}  hash_hits={hash_hits}  false_alarms={false_alarms} data={data}\n"
-                    );
-                    self.info(line.as_bytes());
+                    self.info(&words::match_totals(matches, hash_hits, false_alarms, data));
                 }
             }
         }

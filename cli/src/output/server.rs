@@ -13,7 +13,8 @@ use suisei_protocol::flist::{FileKind, RelPath};
 use suisei_protocol::mux::{Notice, TextKind};
 
 use super::escape::{escape, HighBytes};
-use super::info::{Info, InfoLevels};
+use super::info::{Debug, DebugLevels, Info, InfoLevels};
+use super::listing::{self, Columns};
 use super::words::{self, Itemizes};
 
 /// Where the server's messages can be handed over, once the link stands.
@@ -32,8 +33,10 @@ pub struct ServerSettings {
     pub all_to_stderr: bool,
     /// Whether deletions have a message of their own (29).
     pub has_deleted_message: bool,
-    /// Whether the delta mode is said (debug FLIST).
-    pub says_delta_mode: bool,
+    /// Levels of `--debug`, as the client's verbosity implies them.
+    pub debug: DebugLevels,
+    /// Columns of a listing.
+    pub columns: Columns,
 }
 
 /// The server's observer.
@@ -118,14 +121,24 @@ impl Observer for Forwarder {
             Event::Failed { who, failure } => self.failed(who, failure),
             Event::DeletionSkipped => self.info(words::deletion_skipped().to_vec()),
             Event::DeleteLimit { skipped } => self.error(TextKind::Warning, words::delete_limit(skipped)),
-            Event::DestinationCreated { path, levels } if self.settings.info.of(Info::Name) >= 1 => {
-                self.info(words::destination_created(path, levels));
+            Event::DestinationCreated { path, levels } => {
+                if self.settings.info.of(Info::Name) >= 1 || self.settings.itemizes == Itemizes::Yes {
+                    self.info(words::destination_created(path, levels));
+                }
             }
-            Event::DeltaMode { enabled } if self.settings.says_delta_mode => {
+            Event::DeltaMode { enabled } if self.settings.debug.of(Debug::Flist) >= 1 => {
                 self.info(words::delta_mode(enabled).to_vec());
             }
+            Event::MatchTotals { matches, hash_hits, false_alarms, data }
+                if self.settings.debug.of(Debug::Deltasum) >= 1 =>
+            {
+                self.info(words::match_totals(matches, hash_hits, false_alarms, data));
+            }
+            Event::Listed(entry) => self.info(listing::line(entry, self.settings.columns)),
             // Below 29 the generator names what it makes, as no item tells the client.
-            Event::Item(report) if self.settings.info.of(Info::Name) >= 1 => self.info(words::item_name(&report)),
+            Event::Item(report) if self.settings.info.of(Info::Name) >= 1 => {
+                self.info(words::item_name(&report))
+            }
             // The client reports items, progress and totals; our peer's texts are not for us.
             _ => {}
         }

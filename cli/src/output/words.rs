@@ -165,6 +165,11 @@ pub fn item_name(report: &ItemReport<'_>) -> Vec<u8> {
     line
 }
 
+/// Returns the line of the search totals, its newline included.
+pub fn match_totals(matches: u64, hash_hits: u64, false_alarms: u64, data: u64) -> Vec<u8> {
+    format!("total: matches={matches}  hash_hits={hash_hits}  false_alarms={false_alarms} data={data}\n").into_bytes()
+}
+
 /// Returns the line that says that the destination was made, its newline included.
 pub fn destination_created(path: &[u8], levels: u32) -> Vec<u8> {
     let mut line = match levels {
