@@ -26,9 +26,11 @@ impl Daemon {
         std::fs::write(&secrets, format!("{USER}:{PASSWORD}\n")).expect("the work folder is writable");
         std::fs::set_permissions(&secrets, std::fs::Permissions::from_mode(0o600)).expect("the file is ours");
         let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        // Outside a chroot a daemon rewrites the targets of symlinks that leave the module.
+        let chroot = if crate::trees::is_root() { "yes" } else { "no" };
         let ids = if crate::trees::is_root() { format!("uid = {uid}\ngid = {gid}\n") } else { String::new() };
         let config = format!(
-            "use chroot = no\nmunge symlinks = no\nreverse lookup = no\n{ids}log file = {at}/daemon.log\n\
+            "use chroot = {chroot}\nmunge symlinks = no\nreverse lookup = no\n{ids}log file = {at}/daemon.log\n\
              [open]\n  path = {at}\n  read only = no\n  comment = for all\n\
              [locked]\n  path = {at}\n  read only = no\n  auth users = {USER}\n  secrets file = {at}/secrets\n"
         );
