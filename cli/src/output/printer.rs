@@ -118,11 +118,7 @@ impl Printer {
     fn item(&self, report: &ItemReport<'_>) {
         let is_transfer = report.item.is_transfer();
         if !is_transfer && !self.scene.style.has_flags {
-            // Below 29 these are no items but names, whatever the format.
-            if self.settings.info.of(Info::Name) >= 1 {
-                self.info_line(&self.plain_format.line(&Subject::Item(report), &self.scene));
-            }
-            return;
+            return self.old_item(report);
         }
         let format = match &self.settings.format {
             Some(format) => format,
@@ -134,6 +130,28 @@ impl Printer {
         if due && self.is_worth_a_line(report) {
             self.info_line(&format.line(&Subject::Item(report), &self.scene));
         }
+    }
+
+    /// Below 29 items without data come from the generator: with the format where that runs in this
+    /// process, else (a local run has stock's other process there) as names.
+    fn old_item(&self, report: &ItemReport<'_>) {
+        let names = self.settings.info.of(Info::Name);
+        let flags = report.item.flags;
+        let itemizing = self.settings.format.as_ref().filter(|format| format.has(b"i"));
+        let format = match (itemizing, self.direction) {
+            (Some(format), Direction::Receiving) if self.is_worth_a_line(report) => format,
+            (Some(_), Direction::Receiving) => return,
+            (_, Direction::Sending) if names >= 1 => &self.plain_format,
+            (None, Direction::Receiving) if names >= 1 => {
+                let is_dir = report.entry.kind() == FileKind::Directory;
+                if !(if is_dir { names >= 2 } else { flags.contains(ItemFlags::LOCAL_CHANGE) }) {
+                    return;
+                }
+                &self.plain_format
+            }
+            _ => return,
+        };
+        self.info_line(&format.line(&Subject::Item(report), &self.scene));
     }
 
     fn is_worth_a_line(&self, report: &ItemReport<'_>) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! Wire: protocol/doc/20-transfer.md#24-fnamecmp-type-byte-basis-selection, protocol/doc/20-transfer.md#11---inplace
 
+use std::fs::File;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -22,11 +23,13 @@ pub(super) struct Basis {
     /// Nothing: the destination itself, or no basis at all.
     pub(super) kind: Option<BasisKind>,
     pub(super) signature: BlockSignature,
+    /// Whether the destination is there but cannot be read: it counts as new.
+    pub(super) unreadable: bool,
 }
 
 impl Basis {
     fn whole(kind: Option<BasisKind>) -> Basis {
-        Basis { kind, signature: BlockSignature::whole_file() }
+        Basis { kind, signature: BlockSignature::whole_file(), unreadable: false }
     }
 }
 
@@ -61,19 +64,30 @@ impl Generator<'_> {
         if backups.is_some() && !append && self.ctx.session.version.has_basis_types() {
             kind = Some(BasisKind::Backup);
         }
-        match self.sign(path, dir, append, strength) {
-            Some(signature) => Some(Basis { kind, signature }),
-            None => Some(Basis::whole(kind.filter(|kind| *kind == BasisKind::PartialDir))),
+        let whole = Basis::whole(kind.filter(|kind| *kind == BasisKind::PartialDir));
+        let (file, meta) = match dir.open_regular(path.name()) {
+            Ok(open) => open,
+            Err(error) => {
+                self.disk.pair(Class::Error, "failed to open \"", path, b"\", continuing", &error);
+                return Some(Basis { unreadable: partial.is_none(), ..whole });
+            }
+        };
+        match self.sign(path, &file, meta.size, append, strength) {
+            Some(signature) => Some(Basis { kind, signature, unreadable: false }),
+            None => Some(whole),
         }
     }
 
-    /// Sums the file at `path` in `dir`; nothing, after a word about it, if that cannot be done.
-    fn sign(&self, path: RelPath<'_>, dir: &Dir, append: bool, strength: Strength) -> Option<BlockSignature> {
-        let (file, meta) = dir
-            .open_regular(path.name())
-            .map_err(|error| self.disk.pair("failed to open \"", path, b"\", continuing", &error))
-            .ok()?;
-        let Some(head) = self.signer.head(meta.size, strength) else {
+    /// Sums an open basis; nothing, after a word about it, if that cannot be done.
+    fn sign(
+        &self,
+        path: RelPath<'_>,
+        file: &File,
+        size: u64,
+        append: bool,
+        strength: Strength,
+    ) -> Option<BlockSignature> {
+        let Some(head) = self.signer.head(size, strength) else {
             let before = "WARNING: file is too large for checksum sending: ";
             self.disk.sentence(Class::Warning, before, path.as_bytes());
             return None;
@@ -82,7 +96,7 @@ impl Generator<'_> {
             return Some(BlockSignature { head, sums: Bytes::new() });
         }
         // A basis that changes under us is as good as none.
-        self.signer.sign(&file, head).ok()
+        self.signer.sign(file, head).ok()
     }
 
     /// Returns the directory that holds a partial file of this name, if there is one.

@@ -10,7 +10,7 @@ use suisei_protocol::transfer::ItemFlags;
 use super::place::Spot;
 use super::request::Outcome;
 use super::{itemize, Generator};
-use crate::observe::{Event, Note};
+use crate::observe::{Class, Event, Note};
 use crate::source::links::is_unsafe;
 use crate::tree::Dir;
 use crate::Failure;
@@ -116,7 +116,7 @@ impl Generator<'_> {
                 match entry.link_target() {
                     Some(target) => {
                         let after = [b"\" -> \"", target, b"\" failed"].concat();
-                        self.disk.pair("symlink \"", path, &after, &error);
+                        self.disk.pair(Class::Transfer, "symlink \"", path, &after, &error);
                     }
                     None => self.disk.call("mknod", path, &error),
                 }

@@ -64,7 +64,8 @@ impl Deletion {
         let options = &ctx.options;
         let rules = &options.select.filters;
         let chain = (!rules.is_empty()).then(|| {
-            Chain::new(rules, FilterSide::Receiver, options.delete.excluded).with_line_end(options.select.filter_lines)
+            Chain::new(rules, FilterSide::Receiver, options.delete.excluded)
+                .with_line_end(options.select.filter_lines)
         });
         Deletion {
             options: options.delete,

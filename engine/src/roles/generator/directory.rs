@@ -118,7 +118,8 @@ impl Generator<'_> {
         if self.dirs.is_closed_above(path) {
             return Ok(false);
         }
-        let was_early = self.dirs.early.remove(path.as_bytes()) || (path.is_root() && self.destination.is_new);
+        let was_early =
+            self.dirs.early.remove(path.as_bytes()) || (path.is_root() && self.destination.is_new);
         let Some(mut spot) = self.look_for_dir(path) else { return Ok(false) };
         if self.is_only_a_way(entry) {
             return Ok(self.make_only_a_way(&spot, path));

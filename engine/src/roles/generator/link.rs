@@ -8,6 +8,7 @@ use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath};
 
 use super::place::Spot;
 use super::{itemize, segments, Generator};
+use crate::observe::Class;
 use crate::Failure;
 
 impl Generator<'_> {
@@ -85,7 +86,7 @@ impl Generator<'_> {
         };
         link().unwrap_or_else(|error| {
             let after = [b"\" => ", leader.as_bytes(), b" failed"].concat();
-            self.disk.pair("link \"", path, &after, &error);
+            self.disk.pair(Class::Transfer, "link \"", path, &after, &error);
             false
         })
     }

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use suisei_protocol::flist::{EntryRef, Ndx, RelPath, Segment};
 use suisei_protocol::message::{Fate, FromReceiver, ToSender};
-use suisei_protocol::session::Recursion;
+use suisei_protocol::session::{Direction, Recursion, Side};
 use suisei_protocol::transfer::{Item, ItemFlags};
 
 use super::backup::Backups;
@@ -58,6 +58,9 @@ pub fn run(
     let disk = Disk { ctx, tree: &destination.tree, backups: backups.as_ref() };
     Generator::new(ctx, destination, disk, inbox, outbox).run()
 }
+
+/// Entries of the walk between two flushes.
+const STEPS_PER_FLUSH: u32 = 32;
 
 /// What is due at the next point where the walk pauses.
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +94,7 @@ struct Generator<'a> {
     /// Verified files that wait for the phase of delayed updates.
     delayed: BTreeSet<Ndx>,
     due: VecDeque<Due>,
+    steps: u32,
     dones_sent: u32,
     dones_seen: u32,
     /// Whether the walk is over: no flow control from here on.
@@ -123,6 +127,7 @@ impl<'a> Generator<'a> {
             in_flight_bytes: 0,
             delayed: BTreeSet::new(),
             due: VecDeque::new(),
+            steps: 0,
             dones_sent: 0,
             dones_seen: 0,
             walk_is_over: false,
@@ -153,9 +158,14 @@ impl<'a> Generator<'a> {
         self.take(message)
     }
 
-    /// Takes the messages that are there, without waiting.
+    /// Takes the messages that are there, without waiting, and lets requests go now and then: a
+    /// walk over files that are up to date never waits.
     fn drain(&mut self) -> Result<(), Failure> {
         self.ctx.check_interrupt()?;
+        self.steps = self.steps.wrapping_add(1);
+        if self.steps % STEPS_PER_FLUSH == 0 {
+            self.outbox.flush()?;
+        }
         loop {
             match self.inbox.try_recv() {
                 Ok(message) => self.take(message)?,
@@ -288,7 +298,10 @@ impl<'a> Generator<'a> {
     fn report_old_item(&self, ndx: Ndx, entry: EntryRef<'_>, item: &Item) {
         let options = &self.ctx.options;
         let flags = item.flags;
-        let is_named = if !entry.is_dir() {
+        let is_named = if self.is_pull() {
+            // The client has a format for everything.
+            true
+        } else if !entry.is_dir() {
             flags.contains(ItemFlags::LOCAL_CHANGE)
         } else if flags.contains(ItemFlags::IS_NEW) {
             options.dry_run
@@ -296,7 +309,9 @@ impl<'a> Generator<'a> {
             options.report.up_to_date
         };
         let is_link_made = item.xname.as_ref().is_some_and(|name| !name.is_empty());
-        if !is_named || (flags.significant().is_empty() && !is_link_made) {
+        let is_worth =
+            !flags.significant().is_empty() || is_link_made || options.report.items == ItemDetail::All;
+        if !is_named || !is_worth {
             return;
         }
         let long_name = entry.path().as_bytes();
@@ -317,11 +332,17 @@ impl<'a> Generator<'a> {
     /// `-vv`, unless an itemized line does.
     fn note_unchanged(&self, path: RelPath<'_>, item: &Item) {
         let report = &self.ctx.options.report;
-        let itemized = report.items == ItemDetail::All && self.ctx.session.version.has_item_flags();
+        let has_items = self.ctx.session.version.has_item_flags() || self.is_pull();
+        let itemized = report.items == ItemDetail::All && has_items;
         if report.up_to_date && !itemized {
             let is_right = item.flags.significant().is_empty();
             self.ctx.report(Event::Note(path, if is_right { Note::UpToDate } else { Note::Adjusted }));
         }
+    }
+
+    fn is_pull(&self) -> bool {
+        let session = &self.ctx.session;
+        (session.side, session.direction) == (Side::Client, Direction::Receiving)
     }
 
     fn send_done(&mut self) -> Result<(), Failure> {

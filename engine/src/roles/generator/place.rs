@@ -140,11 +140,15 @@ impl Disk<'_> {
     }
 
     /// Reports a failed call on two names: `CALL "PATH"AFTER: REASON`.
-    pub fn pair(&self, before: &'static str, path: RelPath<'_>, after: &[u8], error: &io::Error) {
-        self.problem(
-            Class::Transfer,
-            What::Around { before, path: &self.tree.full_name(path), after, error },
-        );
+    pub fn pair(
+        &self,
+        class: Class,
+        before: &'static str,
+        path: RelPath<'_>,
+        after: &[u8],
+        error: &io::Error,
+    ) {
+        self.problem(class, What::Around { before, path: &self.tree.full_name(path), after, error });
     }
 
     /// Reports `FUNCTION(PATH) failed: REASON`; `before` ends in the parenthesis.

@@ -24,6 +24,9 @@ const LARGE_WINDOW: usize = 10;
 /// Bytes from which requests are large together.
 const LARGE: u64 = 128 * 1024;
 
+/// Bytes of a file whose reading may take long: earlier requests go first.
+const SLOW: u64 = 1 << 20;
+
 /// What came of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -144,6 +147,9 @@ impl Generator<'_> {
             Strength::Full => self.rules.for_redo(),
         };
         let existing = spot.of_kind(FileKind::Regular).copied();
+        if existing.is_some_and(|meta| meta.size >= SLOW) {
+            self.outbox.flush()?;
+        }
         let verdict = judge(&rules, entry, existing.as_ref(), || self.has_listed_sum(entry, path, &spot));
         match verdict {
             Verdict::Skip(note) => {
@@ -191,7 +197,8 @@ impl Generator<'_> {
         if rules.checksum {
             action |= ItemFlags::REPORT_CHANGE;
         }
-        let mut item = itemize::item(self.ctx, entry, spot.meta.as_ref(), action);
+        let existing = spot.meta.as_ref().filter(|_| !basis.unreadable);
+        let mut item = itemize::item(self.ctx, entry, existing, action);
         item.basis = basis.kind;
         item.flags.set(ItemFlags::BASIS_TYPE_FOLLOWS, item.basis.is_some());
         if !self.ctx.session.version.has_item_flags() {
