@@ -110,7 +110,6 @@ fn an_interrupt_leaves_the_old_file_and_no_temp_file() {
             trees::file(&work.join("dst"), "big", b"the old file", 0o644);
             let mut command = Command::new(ours());
             command.args(["-a", "--bwlimit=2000", "-e", &shell, &path]).args(partial.then_some("--partial"));
-            // A local copy has no link that a bandwidth limit could slow down: only remote ones stop midway.
             let mut child = command.args(places).current_dir(work).stderr(Stdio::piped()).spawn().expect("it runs");
             let started = Instant::now();
             while started.elapsed() < Duration::from_secs(10) && leftovers(&work.join("dst")).is_empty() {

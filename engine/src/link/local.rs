@@ -6,8 +6,9 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::limit::Limiter;
 use super::{Inbox, Outbox};
 use crate::Failure;
 
@@ -18,10 +19,12 @@ pub(crate) const TICK: Duration = Duration::from_millis(100);
 pub fn local<M>(
     capacity: usize,
     interrupted: Arc<AtomicBool>,
-    weigh: impl Fn(&M) + Send + 'static,
+    weigh: impl Fn(&M) -> u64 + Send + 'static,
 ) -> (LocalOutbox<M>, LocalInbox<M>) {
     let (sender, receiver) = sync_channel(capacity);
-    (LocalOutbox { sender, weigh: Box::new(weigh) }, LocalInbox { receiver, interrupted })
+    let outbox =
+        LocalOutbox { sender, weigh: Box::new(weigh), limiter: None, interrupted: interrupted.clone() };
+    (outbox, LocalInbox { receiver, interrupted })
 }
 
 /// The receiving end of a local link.
@@ -57,12 +60,38 @@ impl<M> Inbox<M> for LocalInbox<M> {
 /// The sending end of a local link.
 pub struct LocalOutbox<M> {
     sender: SyncSender<M>,
-    weigh: Box<dyn Fn(&M) + Send>,
+    weigh: Box<dyn Fn(&M) -> u64 + Send>,
+    limiter: Option<Limiter>,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl<M> LocalOutbox<M> {
+    /// Lets no more than so many bytes a second pass, as `--bwlimit` does on a wire.
+    pub fn limited(mut self, per_second: Option<u64>) -> Self {
+        self.limiter = per_second.map(|rate| Limiter::new(rate, Instant::now()));
+        self
+    }
+
+    fn wait_for(&mut self, mut bytes: u64) -> Result<(), Failure> {
+        let Some(limiter) = &mut self.limiter else { return Ok(()) };
+        while bytes > 0 {
+            match limiter.grant(usize::try_from(bytes).unwrap_or(usize::MAX), Instant::now()) {
+                Ok(granted) => {
+                    limiter.spend(granted);
+                    bytes -= granted as u64;
+                }
+                Err(_) if self.interrupted.load(Relaxed) => return Err(Failure::Interrupted),
+                Err(wait) => std::thread::sleep(wait),
+            }
+        }
+        Ok(())
+    }
 }
 
 impl<M> Outbox<M> for LocalOutbox<M> {
     fn send(&mut self, message: M) -> Result<(), Failure> {
-        (self.weigh)(&message);
+        let bytes = (self.weigh)(&message);
+        self.wait_for(bytes)?;
         self.sender.send(message).map_err(|_| Failure::Sibling)
     }
 
@@ -77,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_ended_is_noticed_after_its_last_message() {
-        let (mut out, mut inbox) = local::<u8>(2, Arc::default(), |_| ());
+        let (mut out, mut inbox) = local::<u8>(2, Arc::default(), |_| 0);
         out.send(7).unwrap();
         drop(out);
         assert_eq!(inbox.recv().unwrap(), 7);
@@ -87,7 +116,7 @@ mod tests {
     #[test]
     fn a_signal_ends_a_wait() {
         let interrupted = Arc::new(AtomicBool::new(true));
-        let (_out, mut inbox) = local::<u8>(1, interrupted, |_| ());
+        let (_out, mut inbox) = local::<u8>(1, interrupted, |_| 0);
         assert!(matches!(inbox.recv(), Err(Failure::Interrupted)));
     }
 }

@@ -115,11 +115,16 @@ pub fn local(ctx: Arc<Context>, source: Source, destination: &[u8]) -> Result<()
     let ctx = &*ctx;
     let first = FirstFailure::default();
     let (written, read) = (ctx.stats.clone(), ctx.stats.clone());
-    let (mut to_receiver, replies) = link::local(LOCAL_REPLIES, ctx.interrupted.clone(), move |message| {
-        written.bytes_written.add(weight::of_reply(message));
+    let (to_receiver, replies) = link::local(LOCAL_REPLIES, ctx.interrupted.clone(), move |message| {
+        let bytes = weight::of_reply(message);
+        written.bytes_written.add(bytes);
+        bytes
     });
+    let mut to_receiver = to_receiver.limited(ctx.options.limits.bytes_per_second);
     let (requests_out, mut requests) = link::local(LOCAL_REQUESTS, ctx.interrupted.clone(), move |message| {
-        read.bytes_read.add(weight::of_request(message));
+        let bytes = weight::of_request(message);
+        read.bytes_read.add(bytes);
+        bytes
     });
     thread::scope(|scope| {
         let first = &first;

@@ -74,8 +74,10 @@ pub(super) fn send<L: Handover>(
 ) -> Result<Sent, Failure> {
     let &Request { ndx, item, basis, append, full_name } = request;
     outbox.send(ToReceiver::Begin { ndx, item: item.clone(), head: basis.head })?;
+    // Only what passes piece by piece can be slowed down.
+    let may_hand_over = !ctx.options.report.sums && ctx.options.limits.bytes_per_second.is_none();
     let file = match basis.head.count {
-        0 if !ctx.options.report.sums => match L::wrap(LocalSource { file, size: meta.size }) {
+        0 if may_hand_over => match L::wrap(LocalSource { file, size: meta.size }) {
             Ok(local) => return hand_over(outbox, local, meta.size),
             Err(LocalSource { file, .. }) => file,
         },
