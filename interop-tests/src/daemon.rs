@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use crate::sshd::{free_port, wait_for};
 
-/// A running daemon with one open and one password-protected module on the same folder.
+/// A running daemon with one open and one password-protected module on the same folder, and a
+/// protected read-only one on the whole machine.
 pub struct Daemon {
     child: Child,
     port: u16,
@@ -18,7 +19,7 @@ pub const USER: &str = "tester";
 pub const PASSWORD: &str = "s3cret word";
 
 impl Daemon {
-    /// Starts a stock daemon that serves `folder` as `open` and as `locked`.
+    /// Starts a stock daemon that serves `folder` as `open` and as `locked`, and `/` as `whole`.
     pub fn start(folder: &Path) -> Daemon {
         let port = free_port();
         let at = folder.display();
@@ -32,7 +33,8 @@ impl Daemon {
         let config = format!(
             "use chroot = {chroot}\nmunge symlinks = no\nreverse lookup = no\n{ids}log file = {at}/daemon.log\n\
              [open]\n  path = {at}\n  read only = no\n  comment = for all\n\
-             [locked]\n  path = {at}\n  read only = no\n  auth users = {USER}\n  secrets file = {at}/secrets\n"
+             [locked]\n  path = {at}\n  read only = no\n  auth users = {USER}\n  secrets file = {at}/secrets\n\
+             [whole]\n  path = /\n  auth users = {USER}\n  secrets file = {at}/secrets\n"
         );
         std::fs::write(folder.join("rsyncd.conf"), config).expect("the work folder is writable");
         let child = Command::new("/usr/bin/rsync")
@@ -50,7 +52,7 @@ impl Daemon {
 
     /// Returns the URL of a path in a module, with the user where one is needed.
     pub fn url(&self, module: &str, path: &str) -> String {
-        let user = if module == "locked" { format!("{USER}@") } else { String::new() };
+        let user = if module != "open" { format!("{USER}@") } else { String::new() };
         format!("rsync://{user}127.0.0.1:{}/{module}/{path}", self.port)
     }
 

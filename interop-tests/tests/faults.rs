@@ -60,9 +60,11 @@ fn ends_like_stock_when_the_other_end_is_wrong() {
     for (what, shell, path) in cases {
         for places in [["src/", "far:dst/"], ["far:src/", "dst/"]] {
             let args = ["-a", "-e", shell, path, places[0], places[1]];
-            let (expected, got) = (run(work, "/usr/bin/rsync", &args), run(work, &ours_text(), &args));
+            // Stock's code depends on whether it meets the closed pipe or the dead child first.
+            let codes: Vec<_> = (0..4).map(|_| run(work, "/usr/bin/rsync", &args).status.code()).collect();
+            let got = run(work, &ours_text(), &args);
             let text = String::from_utf8_lossy(&got.stderr).into_owned();
-            assert_eq!(got.status.code(), expected.status.code(), "{what}: {text}");
+            assert!(codes.contains(&got.status.code()), "{what}: {:?}, stock {codes:?}: {text}", got.status.code());
             assert!(!text.trim().is_empty(), "{what}: nothing was said");
         }
     }

@@ -61,10 +61,9 @@ fn real_trees(folders: &[PathBuf]) -> Outcome {
     let ours_path = format!("--rsync-path={}", ours.display());
     let shell = sshd.shell();
     for source in folders {
-        std::os::unix::fs::symlink(source, work.join("src"))?;
         let (near, far) = (format!("{}/", source.display()), format!("127.0.0.1:{}/", source.display()));
         let far_dst = format!("127.0.0.1:{}/dst/", work.display());
-        let (url, url_dst) = (daemon.url("locked", "src/"), daemon.url("locked", "dst/"));
+        let (url, url_dst) = (daemon.url("whole", near.trim_start_matches('/')), daemon.url("locked", "dst/"));
         let stock_path = "--rsync-path=/usr/bin/rsync";
         let roads: [(&str, &PathBuf, Vec<&str>); 8] = [
             ("local", &ours, vec![&near, "dst/"]),
@@ -95,7 +94,6 @@ fn real_trees(folders: &[PathBuf]) -> Outcome {
             print!("{}", String::from_utf8_lossy(&first.stderr));
             print!("{}", String::from_utf8_lossy(&check.stdout).lines().take(5).map(|l| format!("    {l}\n")).collect::<String>());
         }
-        fs::remove_file(work.join("src"))?;
     }
     Ok(())
 }
