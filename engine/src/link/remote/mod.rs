@@ -123,6 +123,7 @@ impl Connection {
             outgoing: outgoing.clone(),
             shared: shared.clone(),
             limiter: limits.bytes_per_second.map(|rate| Limiter::new(rate, Instant::now())),
+            is_keep_alive: false,
         };
         outgoing.start(Mux::new(session));
         if session.direction == Direction::Sending {

@@ -81,7 +81,7 @@ impl NoticePort {
 
 /// What the writer does next.
 enum Work {
-    Write { head: Vec<u8>, chunks: Vec<Bytes>, mux: Mux },
+    Write { head: Vec<u8>, chunks: Vec<Bytes>, mux: Mux, is_keep_alive: bool },
     Nothing,
     Close,
 }
@@ -239,7 +239,8 @@ impl Outgoing {
             }
         }
         let chunks = queue.take_chunks();
-        if head.is_empty() && chunks.is_empty() {
+        let is_keep_alive = head.is_empty() && chunks.is_empty();
+        if is_keep_alive {
             let due = shared.is_keep_alive_due() && mux.put_keep_alive(&mut head) == Carried::Yes;
             if !due {
                 return Work::Nothing;
@@ -247,7 +248,7 @@ impl Outgoing {
         }
         shared.stats.bytes_written.add(head.len() as u64);
         queue.is_writing = true;
-        Work::Write { head, chunks, mux }
+        Work::Write { head, chunks, mux, is_keep_alive }
     }
 }
 
@@ -285,6 +286,8 @@ pub(super) struct Writer {
     pub(super) outgoing: Arc<Outgoing>,
     pub(super) shared: Arc<Shared>,
     pub(super) limiter: Option<Limiter>,
+    /// Whether what is being written says nothing.
+    pub(super) is_keep_alive: bool,
 }
 
 impl Writer {
@@ -294,7 +297,8 @@ impl Writer {
             match self.outgoing.next_work(&self.shared) {
                 Work::Nothing => {}
                 Work::Close => return self.output,
-                Work::Write { head, chunks, mux } => {
+                Work::Write { head, chunks, mux, is_keep_alive } => {
+                    self.is_keep_alive = is_keep_alive;
                     if let Err(error) = self.write(&head, &chunks, &mux) {
                         self.outgoing.fail(&error);
                     }
@@ -344,7 +348,10 @@ impl Writer {
             };
             match result {
                 Ok(written) => {
-                    self.shared.note_output();
+                    match self.is_keep_alive {
+                        true => self.shared.note_keep_alive(),
+                        false => self.shared.note_output(),
+                    }
                     if let Some(limiter) = &mut self.limiter {
                         limiter.spend(written);
                     }

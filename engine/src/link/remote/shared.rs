@@ -12,6 +12,8 @@ use crate::Failure;
 
 /// Largest timeout that a daemon may announce, in seconds.
 const TIMEOUT_MAX: i32 = 86_400;
+/// How many timeouts a peer may be silent while it takes our keep-alives.
+const SILENT_TIMEOUTS: u32 = 4;
 
 /// Locks, whatever a thread that panicked left behind.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -46,6 +48,7 @@ pub(super) struct Shared {
     started: Instant,
     last_input: AtomicU64,
     last_output: AtomicU64,
+    last_keep_alive: AtomicU64,
     /// Seconds; 0 is none.
     timeout: AtomicU64,
     keeps_alive: AtomicBool,
@@ -68,6 +71,7 @@ impl Shared {
             started: Instant::now(),
             last_input: AtomicU64::new(0),
             last_output: AtomicU64::new(0),
+            last_keep_alive: AtomicU64::new(0),
             timeout: AtomicU64::new(timeout.map_or(0, |t| t.as_secs())),
             keeps_alive: AtomicBool::new(false),
             wake: WakePipe::new()?,
@@ -132,6 +136,10 @@ impl Shared {
         Duration::from_millis(self.now().saturating_sub(self.last_output.load(Relaxed)))
     }
 
+    pub(super) fn note_keep_alive(&self) {
+        self.last_keep_alive.store(self.now(), Relaxed);
+    }
+
     pub(super) fn timeout(&self) -> Option<Duration> {
         Some(self.timeout.load(Relaxed)).filter(|&t| t > 0).map(Duration::from_secs)
     }
@@ -146,11 +154,14 @@ impl Shared {
         }
     }
 
-    /// Fails if neither direction moved for the whole timeout.
+    /// Fails if neither direction moved for the whole timeout. As in stock, keep-alives that can
+    /// still be written speak for a peer that is busy and has no way to say so; but not for ever.
     pub(super) fn check_timeout(&self) -> Result<(), Failure> {
         let Some(timeout) = self.timeout() else { return Ok(()) };
-        let last = self.last_input.load(Relaxed).max(self.last_output.load(Relaxed));
-        if Duration::from_millis(self.now().saturating_sub(last)) >= timeout {
+        let since = |moment: &AtomicU64| Duration::from_millis(self.now().saturating_sub(moment.load(Relaxed)));
+        let idle = since(&self.last_input).min(since(&self.last_output));
+        let is_excused = since(&self.last_keep_alive) < timeout && idle < timeout * SILENT_TIMEOUTS;
+        if idle >= timeout && !is_excused {
             return Err(Failure::Timeout(timeout));
         }
         Ok(())
@@ -172,7 +183,8 @@ impl Shared {
     pub(super) fn is_keep_alive_due(&self) -> bool {
         let Some(timeout) = self.timeout().filter(|_| self.keeps_alive.load(Relaxed)) else { return false };
         let lull = timeout.as_secs().div_ceil(2) * 1000;
-        self.now().saturating_sub(self.last_output.load(Relaxed)) >= lull
+        let last = self.last_output.load(Relaxed).max(self.last_keep_alive.load(Relaxed));
+        self.now().saturating_sub(last) >= lull
     }
 }
 
@@ -194,6 +206,21 @@ mod tests {
         let none = shared(None);
         none.announce_timeout(600);
         assert_eq!(none.timeout(), Some(Duration::from_secs(600)));
+    }
+
+    #[test]
+    fn keep_alives_excuse_a_silent_peer_for_some_time_only() {
+        let mut shared = shared(Some(1));
+        let ago = |seconds| Instant::now() - Duration::from_secs(seconds);
+        shared.started = ago(2);
+        assert!(shared.check_timeout().is_err());
+        shared.note_keep_alive();
+        assert!(shared.check_timeout().is_ok());
+        shared.started = ago(5);
+        shared.note_keep_alive();
+        assert!(shared.check_timeout().is_err());
+        shared.note_input();
+        assert!(shared.check_timeout().is_ok());
     }
 
     #[test]
