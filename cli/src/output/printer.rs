@@ -144,7 +144,7 @@ impl Printer {
             (_, Direction::Sending) if names >= 1 => &self.plain_format,
             (None, Direction::Receiving) if names >= 1 => {
                 let is_dir = report.entry.kind() == FileKind::Directory;
-                if !(if is_dir { names >= 2 } else { flags.contains(ItemFlags::LOCAL_CHANGE) }) {
+                if !is_dir && !flags.contains(ItemFlags::LOCAL_CHANGE) {
                     return;
                 }
                 &self.plain_format

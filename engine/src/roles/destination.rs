@@ -183,7 +183,7 @@ impl Resolution<'_> {
             if let Err(error) = made {
                 let text = format!(
                     "rsync: [Receiver] mkdir \"{}\" failed: {}",
-                    full_name(self.named),
+                    full_name(trimmed(self.named)),
                     reason(&error)
                 );
                 return Err(Failure::FileIo { text });

@@ -294,20 +294,11 @@ impl<'a> Generator<'a> {
     }
 
     /// Below 29 there is no message for items without data: the generator reports them itself.
-    /// New directories are reported by a dry run only, changed ones only by `-vv`.
     fn report_old_item(&self, ndx: Ndx, entry: EntryRef<'_>, item: &Item) {
         let options = &self.ctx.options;
         let flags = item.flags;
-        let is_named = if self.is_pull() {
-            // The client has a format for everything.
-            true
-        } else if !entry.is_dir() {
-            flags.contains(ItemFlags::LOCAL_CHANGE)
-        } else if flags.contains(ItemFlags::IS_NEW) {
-            options.dry_run
-        } else {
-            options.report.up_to_date
-        };
+        // The client of a pull has a format for everything.
+        let is_named = self.is_pull() || entry.is_dir() || flags.contains(ItemFlags::LOCAL_CHANGE);
         let is_link_made = item.xname.as_ref().is_some_and(|name| !name.is_empty());
         let is_worth =
             !flags.significant().is_empty() || is_link_made || options.report.items == ItemDetail::All;
