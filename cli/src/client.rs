@@ -45,6 +45,13 @@ pub struct Client<'a> {
     pub interrupted: Arc<AtomicBool>,
 }
 
+/// What the command line names beside the files.
+struct Inputs {
+    rules: Vec<Rule>,
+    /// A list of names on this machine.
+    names: Option<Box<dyn BufRead + Send>>,
+}
+
 /// How a run ended.
 struct End {
     code: u8,
@@ -58,16 +65,13 @@ impl Client<'_> {
     pub fn run(&self) -> u8 {
         let started = Instant::now();
         let who = self.who();
-        let end = match &self.plan.route {
-            Route::Local { sources, destination } => self.local(sources, destination.as_deref(), started),
-            Route::Push { sources, machine, path } => self.push(sources, machine, path, started),
-            Route::Pull { machine, paths, destination } => {
-                self.pull(machine, paths, destination.as_deref(), started)
-            }
+        let end = match self.inputs() {
+            Ok(inputs) => self.follow(inputs, started).map_err(|refusal| (refusal, who)),
+            Err(refusal) => Err((refusal, "client")),
         };
-        let end = end.unwrap_or_else(|refusal| {
+        let end = end.unwrap_or_else(|(refusal, who)| {
             if !refusal.text.is_empty() {
-                self.screen.line(Channel::Err, &refusal.text);
+                self.screen.lines(Channel::Err, &[refusal.text.as_slice(), b"\n"].concat());
             }
             End { code: refusal.code, who, explained: false }
         });
@@ -76,6 +80,24 @@ impl Client<'_> {
             self.screen.lines(Channel::Err, final_line(end.code, end.who).as_bytes());
         }
         end.code
+    }
+
+    /// Reads what the command line names before anything happens.
+    fn inputs(&self) -> Result<Inputs, Refusal> {
+        let rules = filters::of_client(self.wishes(), self.environment, &self.screen)?;
+        Ok(Inputs { rules, names: self.open_names()? })
+    }
+
+    fn follow(&self, inputs: Inputs, started: Instant) -> Result<End, Refusal> {
+        match &self.plan.route {
+            Route::Local { sources, destination } => {
+                self.local(inputs, sources, destination.as_deref(), started)
+            }
+            Route::Push { sources, machine, path } => self.push(inputs, sources, machine, path, started),
+            Route::Pull { machine, paths, destination } => {
+                self.pull(inputs, machine, paths, destination.as_deref(), started)
+            }
+        }
     }
 
     fn who(&self) -> &'static str {
@@ -91,13 +113,13 @@ impl Client<'_> {
 
     fn local(
         &self,
+        Inputs { rules, names }: Inputs,
         sources: &[Vec<u8>],
         destination: Option<&[u8]>,
         started: Instant,
     ) -> Result<End, Refusal> {
         let wishes = self.wishes();
-        let rules = self.rules()?;
-        let source = match self.open_names()? {
+        let source = match names {
             Some(content) => Source::with_names(sources[0].clone(), self.local_names(content)),
             None => Source::new(sources.to_vec()),
         };
@@ -123,12 +145,12 @@ impl Client<'_> {
 
     fn push(
         &self,
+        Inputs { rules, names }: Inputs,
         sources: &[Vec<u8>],
         machine: &Machine,
         path: &[u8],
         started: Instant,
     ) -> Result<End, Refusal> {
-        let (rules, names) = (self.rules()?, self.open_names()?);
         let link = self.dial(machine, std::slice::from_ref(&path.to_vec()), Direction::Sending)?;
         let Some(link) = link else { return Ok(End { code: 0, who: "sender", explained: true }) };
         self.converse(link, Direction::Sending, rules, started, |begun| {
@@ -143,12 +165,13 @@ impl Client<'_> {
 
     fn pull(
         &self,
+        Inputs { rules, names }: Inputs,
         machine: &Machine,
         paths: &[Vec<u8>],
         destination: Option<&[u8]>,
         started: Instant,
     ) -> Result<End, Refusal> {
-        let (rules, names) = (self.rules()?, self.read_names()?);
+        let names = names.map(read_names).transpose()?;
         let link = self.dial(machine, paths, Direction::Receiving)?;
         let Some(link) = link else { return Ok(End { code: 0, who: "Receiver", explained: true }) };
         self.converse(link, Direction::Receiving, rules, started, |begun| {
@@ -329,10 +352,6 @@ impl Client<'_> {
         Arc::new(Printer::new(settings, session.direction, scene, self.screen.clone()))
     }
 
-    fn rules(&self) -> Result<Vec<Rule>, Refusal> {
-        filters::of_client(self.wishes(), self.environment, &self.screen)
-    }
-
     /// Opens a list of names on this machine.
     fn open_names(&self) -> Result<Option<Box<dyn BufRead + Send>>, Refusal> {
         let Some(FilesFrom::Here(path)) = &self.wishes().files_from else { return Ok(None) };
@@ -354,17 +373,6 @@ impl Client<'_> {
         Names::Local { content, separator }
     }
 
-    /// Reads a local list of names as a whole: it is forwarded, and what comes back is checked
-    /// against it.
-    fn read_names(&self) -> Result<Option<Vec<u8>>, Refusal> {
-        let Some(mut content) = self.open_names()? else { return Ok(None) };
-        let mut bytes = Vec::new();
-        content
-            .read_to_end(&mut bytes)
-            .map_err(|error| Refusal::usage(format!("rsync: files-from: {error}")))?;
-        Ok(Some(bytes))
-    }
-
     fn requested(&self, machine: &Machine, paths: &[Vec<u8>], names: Option<&[u8]>) -> Option<Requested> {
         let wishes = self.wishes();
         let by_far_list = matches!(wishes.files_from, Some(FilesFrom::There { .. }));
@@ -382,6 +390,13 @@ impl Client<'_> {
         };
         Some(Requested { arguments, names: names.map(split) })
     }
+}
+
+/// Reads a list of names as a whole: it is forwarded, and what comes back is checked against it.
+fn read_names(mut content: Box<dyn BufRead + Send>) -> Result<Vec<u8>, Refusal> {
+    let mut bytes = Vec::new();
+    content.read_to_end(&mut bytes).map_err(|error| Refusal::usage(format!("rsync: files-from: {error}")))?;
+    Ok(bytes)
 }
 
 /// Returns the exit code of the far end, as far as it counts: one that we left does not.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::exit::Refusal;
+use crate::exit::{Code, Refusal};
 use crate::options::environment::Environment;
 use crate::options::meaning::{self, FilesFrom, Protection, Wishes};
 use crate::options::parse;
@@ -60,6 +60,10 @@ pub fn plan(typed: Typed, environment: &Environment) -> Result<Option<Plan>, Ref
     let route = spec::route(&wishes.typed.operands, old_args)?;
     check_files_from(&wishes, &route)?;
     check_connection(&wishes, &route)?;
+    if matches!(route, Route::Local { .. }) && !wishes.typed.connect.remote_options.is_empty() {
+        let text = "rsync: --remote-option: not supported yet in a local run";
+        return Err(Refusal::new(Code::Unsupported, text));
+    }
     Ok(Some(Plan { wishes, route }))
 }
 
