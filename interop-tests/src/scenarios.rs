@@ -44,7 +44,8 @@ impl Scenario {
 
     /// Makes what the options refer to beside `src` and `dst`.
     pub fn prepare(work: &Path) {
-        std::fs::write(work.join("names"), "dir/inner\n# not a name\n\ntext.txt\ncaf\u{e9}\nmissing\n").expect("writable");
+        std::fs::write(work.join("names"), "dir/inner\n# not a name\n\ntext.txt\ncaf\u{e9}\nmissing\n")
+            .expect("writable");
         std::fs::write(work.join("names0"), "dir/file\0text.txt\0").expect("writable");
         std::fs::write(work.join("rules"), "# objects\n*.o\n\n; and more\nlarge.bin\n").expect("writable");
         std::fs::write(work.join("keep"), "+ */\n+ *.o\n- *\n").expect("writable");

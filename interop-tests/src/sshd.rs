@@ -22,7 +22,10 @@ impl Sshd {
         let folder = folder.join("ssh");
         std::fs::create_dir(&folder).expect("the work folder is writable");
         for name in ["host", "user"] {
-            let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(name)).status();
+            let made = Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+                .arg(folder.join(name))
+                .status();
             assert!(made.is_ok_and(|s| s.success()), "ssh-keygen makes keys");
         }
         std::fs::copy(folder.join("user.pub"), folder.join("authorized_keys")).expect("the key was made");

@@ -93,12 +93,19 @@ pub fn mixed(root: &Path) {
     pipe(root, "pipe");
     sparse(&root.join("sparse"));
     if is_root() {
-        mknodat(CWD, root.join("null"), FileType::CharacterDevice, Mode::from_raw_mode(0o666), rustix::fs::makedev(1, 3))
-            .expect("root makes devices");
+        mknodat(
+            CWD,
+            root.join("null"),
+            FileType::CharacterDevice,
+            Mode::from_raw_mode(0o666),
+            rustix::fs::makedev(1, 3),
+        )
+        .expect("root makes devices");
         set_time(&root.join("null"), PAST, 0);
         file(root, "foreign", b"owned by others", 0o644);
         let (uid, gid) = (Uid::from_raw(1234), Gid::from_raw(5678));
-        chownat(CWD, root.join("foreign"), Some(uid), Some(gid), AtFlags::empty()).expect("root gives files away");
+        chownat(CWD, root.join("foreign"), Some(uid), Some(gid), AtFlags::empty())
+            .expect("root gives files away");
     }
     directory_times(root);
 }
@@ -159,7 +166,12 @@ pub fn regular(root: &Path, dirs: usize, files: usize) {
         fs::create_dir_all(&dir).expect("the work folder is writable");
         for f in 0..files / dirs {
             let n = d * files + f;
-            file(&dir, format!("file-{f:04}-{}", n % 7), &bytes(n as u64, (n * 37) % 6_000), 0o600 | (n as u32 % 8) << 3);
+            file(
+                &dir,
+                format!("file-{f:04}-{}", n % 7),
+                &bytes(n as u64, (n * 37) % 6_000),
+                0o600 | (n as u32 % 8) << 3,
+            );
         }
         symlink("file-0000-0", dir.join("link")).expect("links can be made");
         set_time(&dir.join("link"), PAST, 0);
@@ -171,7 +183,8 @@ pub fn regular(root: &Path, dirs: usize, files: usize) {
 }
 
 fn first_name(dir: &Path) -> std::ffi::OsString {
-    let mut names: Vec<_> = fs::read_dir(dir).expect("the tree is ours").flatten().map(|m| m.file_name()).collect();
+    let mut names: Vec<_> =
+        fs::read_dir(dir).expect("the tree is ours").flatten().map(|m| m.file_name()).collect();
     names.sort();
     names.swap_remove(0)
 }

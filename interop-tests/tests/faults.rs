@@ -29,7 +29,8 @@ fn ours_text() -> String {
 
 /// Names of temp files below a folder.
 fn leftovers(folder: &Path) -> Vec<String> {
-    let list = Command::new("find").arg(folder).args(["-name", ".*.??????"]).output().expect("find(1) is installed");
+    let list =
+        Command::new("find").arg(folder).args(["-name", ".*.??????"]).output().expect("find(1) is installed");
     String::from_utf8_lossy(&list.stdout).lines().map(str::to_owned).collect()
 }
 
@@ -42,7 +43,8 @@ fn ends_like_stock_when_the_other_end_is_wrong() {
     let work = folder.path();
     trees::file(&work.join("src"), "a", b"a", 0o644);
     let dead = script(work, "dead", "exit 3");
-    let banner = script(work, "banner", "echo Welcome to this machine, have a nice day; shift; exec sh -c \"$*\"");
+    let banner =
+        script(work, "banner", "echo Welcome to this machine, have a nice day; shift; exec sh -c \"$*\"");
     let closes = script(work, "closes", "printf ' \\000\\000\\000'; exit 0");
     let old = script(work, "old", "printf '\\001\\000\\000\\000'; sleep 1");
     let missing = "/no/such/shell";
@@ -64,7 +66,11 @@ fn ends_like_stock_when_the_other_end_is_wrong() {
             let codes: Vec<_> = (0..4).map(|_| run(work, "/usr/bin/rsync", &args).status.code()).collect();
             let got = run(work, &ours_text(), &args);
             let text = String::from_utf8_lossy(&got.stderr).into_owned();
-            assert!(codes.contains(&got.status.code()), "{what}: {:?}, stock {codes:?}: {text}", got.status.code());
+            assert!(
+                codes.contains(&got.status.code()),
+                "{what}: {:?}, stock {codes:?}: {text}",
+                got.status.code()
+            );
             assert!(!text.trim().is_empty(), "{what}: nothing was said");
         }
     }
@@ -80,7 +86,8 @@ fn a_full_destination_keeps_the_old_file() {
     let work = folder.path();
     trees::file(&work.join("src"), "big", &trees::bytes(1, 3_000_000), 0o644);
     fs::create_dir(work.join("dst")).expect("writable");
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "none"]).arg(work.join("dst")).status();
+    let mounted =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "none"]).arg(work.join("dst")).status();
     if !mounted.is_ok_and(|s| s.success()) {
         println!("skipped: tmpfs cannot be mounted here");
         return;
@@ -90,7 +97,13 @@ fn a_full_destination_keeps_the_old_file() {
         let expected = run(work, "/usr/bin/rsync", &["-a", "src/", "dst/"]);
         let got = run(work, &ours_text(), &["-a", "src/", "dst/"]);
         let text = String::from_utf8_lossy(&got.stderr).into_owned();
-        (got.status.code(), expected.status.code(), text, fs::read(work.join("dst/big")), leftovers(&work.join("dst")))
+        (
+            got.status.code(),
+            expected.status.code(),
+            text,
+            fs::read(work.join("dst/big")),
+            leftovers(&work.join("dst")),
+        )
     };
     let (got, expected, text, old, left) = check();
     let _ = Command::new("umount").arg(work.join("dst")).status();
@@ -112,7 +125,8 @@ fn an_interrupt_leaves_the_old_file_and_no_temp_file() {
             trees::file(&work.join("dst"), "big", b"the old file", 0o644);
             let mut command = Command::new(ours());
             command.args(["-a", "--bwlimit=2000", "-e", &shell, &path]).args(partial.then_some("--partial"));
-            let mut child = command.args(places).current_dir(work).stderr(Stdio::piped()).spawn().expect("it runs");
+            let mut child =
+                command.args(places).current_dir(work).stderr(Stdio::piped()).spawn().expect("it runs");
             let started = Instant::now();
             while started.elapsed() < Duration::from_secs(10) && leftovers(&work.join("dst")).is_empty() {
                 std::thread::sleep(Duration::from_millis(20));

@@ -19,7 +19,11 @@ fn folder() -> tempfile::TempDir {
 fn run(work: &Path, program: &Path, args: &[&str]) -> Output {
     let mut command = Command::new("timeout");
     command.args(["-k5", "60"]).arg(program).args(args).current_dir(work);
-    command.env("RSYNC_PASSWORD", PASSWORD).env("LC_ALL", "C.UTF-8").output().expect("timeout(1) is installed")
+    command
+        .env("RSYNC_PASSWORD", PASSWORD)
+        .env("LC_ALL", "C.UTF-8")
+        .output()
+        .expect("timeout(1) is installed")
 }
 
 fn assert_copies(work: &Path, program: &Path, args: &[&str]) {
@@ -39,8 +43,10 @@ fn over_a_real_sshd() {
     let work = folder.path();
     let Some(sshd) = Sshd::start(work).filter(|_| has_stock()) else { return };
     let shell = sshd.shell();
-    let (src, dst) = (format!("127.0.0.1:{}/src/", work.display()), format!("127.0.0.1:{}/dst/", work.display()));
-    let (stock_path, ours_path) = ("--rsync-path=/usr/bin/rsync", format!("--rsync-path={}", ours().display()));
+    let (src, dst) =
+        (format!("127.0.0.1:{}/src/", work.display()), format!("127.0.0.1:{}/dst/", work.display()));
+    let (stock_path, ours_path) =
+        ("--rsync-path=/usr/bin/rsync", format!("--rsync-path={}", ours().display()));
     for (client, server) in [(&ours(), stock_path), (&STOCK.into(), &ours_path), (&ours(), &ours_path)] {
         let base = ["-aH", "--numeric-ids", "-e", &shell, server];
         assert_copies(work, client, &[&base[..], &["src/", &dst]].concat());
@@ -76,13 +82,22 @@ fn a_daemon_lists_and_refuses_as_it_does_for_stock() {
     let daemon = Daemon::start(work);
     let list = format!("rsync://127.0.0.1:{}/", daemon.port());
     let wrong = daemon.url("nothing", "x");
-    for args in [&[list.as_str()][..], &["-a", &wrong, "dst/"], &["-a", &daemon.url("open", "missing"), "dst/"]] {
+    for args in
+        [&[list.as_str()][..], &["-a", &wrong, "dst/"], &["-a", &daemon.url("open", "missing"), "dst/"]]
+    {
         let (expected, got) = (run(work, Path::new(STOCK), args), run(work, &ours(), args));
         assert_eq!(got.status.code(), expected.status.code(), "{args:?}");
-        assert_eq!(String::from_utf8_lossy(&got.stdout), String::from_utf8_lossy(&expected.stdout), "{args:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&got.stdout),
+            String::from_utf8_lossy(&expected.stdout),
+            "{args:?}"
+        );
     }
     let mut no_password = Command::new(ours());
-    no_password.args([&daemon.url("locked", "src/"), "dst/"]).current_dir(work).env("RSYNC_PASSWORD", "wrong");
+    no_password
+        .args([&daemon.url("locked", "src/"), "dst/"])
+        .current_dir(work)
+        .env("RSYNC_PASSWORD", "wrong");
     let output = no_password.output().expect("it runs");
     assert_eq!(output.status.code(), Some(5));
     assert!(String::from_utf8_lossy(&output.stderr).contains("auth failed on module locked"));

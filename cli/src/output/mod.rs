@@ -20,6 +20,6 @@ mod words;
 
 pub use printer::{Printer, Settings};
 pub use screen::{Buffering, Channel, Screen};
-pub use words::Itemizes;
 pub use server::{Forwarder, ServerSettings};
+pub use words::Itemizes;
 pub use words::{cause, failure, final_line, is_explained, reason, role};

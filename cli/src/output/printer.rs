@@ -229,13 +229,11 @@ impl Observer for Printer {
                 }
             }
             Event::Deleted { path, kind } => self.deleted(&Subject::Deletion(path, kind)),
-            Event::Note(path, note) => {
-                match words::note(path, note, &self.settings.info, self.itemizes()) {
-                    Some(line) if words::is_warning(note) => self.error(&line),
-                    Some(line) => self.info_line(&line),
-                    None => {}
-                }
-            }
+            Event::Note(path, note) => match words::note(path, note, &self.settings.info, self.itemizes()) {
+                Some(line) if words::is_warning(note) => self.error(&line),
+                Some(line) => self.info_line(&line),
+                None => {}
+            },
             Event::Problem(problem) => self.error(&words::problem(&problem)),
             Event::Failed { who, failure } => {
                 *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(who);

@@ -167,7 +167,8 @@ pub fn item_name(report: &ItemReport<'_>) -> Vec<u8> {
 
 /// Returns the line of the search totals, its newline included.
 pub fn match_totals(matches: u64, hash_hits: u64, false_alarms: u64, data: u64) -> Vec<u8> {
-    format!("total: matches={matches}  hash_hits={hash_hits}  false_alarms={false_alarms} data={data}\n").into_bytes()
+    format!("total: matches={matches}  hash_hits={hash_hits}  false_alarms={false_alarms} data={data}\n")
+        .into_bytes()
 }
 
 /// Returns the line that says that the destination was made, its newline included.
@@ -302,7 +303,10 @@ mod tests {
         levels.imply_verbosity(1);
         assert_eq!(note(RelPath::new(b"a"), Note::Newer, &levels, Itemizes::No), None);
         levels.imply_verbosity(2);
-        assert_eq!(note(RelPath::new(b"a"), Note::Newer, &levels, Itemizes::No).unwrap().as_bstr(), "a is newer\n");
+        assert_eq!(
+            note(RelPath::new(b"a"), Note::Newer, &levels, Itemizes::No).unwrap().as_bstr(),
+            "a is newer\n"
+        );
         assert_eq!(
             note(RelPath::new(b"a"), Note::Exists("uptodate"), &levels, Itemizes::No).unwrap().as_bstr(),
             "a exists\n"

@@ -41,7 +41,9 @@ impl Base {
     fn below(&self, wire: &[u8]) -> Vec<u8> {
         let path = trim_slashes(wire);
         let path = match path.strip_prefix(self.stripped.as_slice()) {
-            Some(rest) if !self.stripped.is_empty() && (rest.is_empty() || rest[0] == b'/') => trim_slashes(rest),
+            Some(rest) if !self.stripped.is_empty() && (rest.is_empty() || rest[0] == b'/') => {
+                trim_slashes(rest)
+            }
             _ => path,
         };
         match (self.lead.is_empty(), path) {
@@ -139,7 +141,9 @@ impl Bases {
         let mut base = self.number(start.tree.clone(), named);
         base.lead = named.to_vec();
         match base.stat(wire, false) {
-            Ok(Some(meta)) if meta.kind() != suisei_protocol::flist::FileKind::Directory => Ok(Arc::new(base)),
+            Ok(Some(meta)) if meta.kind() != suisei_protocol::flist::FileKind::Directory => {
+                Ok(Arc::new(base))
+            }
             _ => self.open(named),
         }
     }
@@ -191,7 +195,9 @@ impl Bases {
         match self.links {
             SourceLinks::Keep => SymlinkPolicy::Refuse,
             // A followed link may lead out of the tree: the user asked for what it leads to.
-            SourceLinks::FollowDirs | SourceLinks::FollowAll | SourceLinks::FollowUnsafe => SymlinkPolicy::FollowAll,
+            SourceLinks::FollowDirs | SourceLinks::FollowAll | SourceLinks::FollowUnsafe => {
+                SymlinkPolicy::FollowAll
+            }
         }
     }
 }

@@ -6,7 +6,9 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use suisei_protocol::flist::{compare, DirNdx, IdKind, IdName, Ndx, Order, OwnedEntry, Segment, SegmentBuilder};
+use suisei_protocol::flist::{
+    compare, DirNdx, IdKind, IdName, Ndx, Order, OwnedEntry, Segment, SegmentBuilder,
+};
 use suisei_protocol::session::{Compat, Session};
 
 use super::base::Base;

@@ -99,9 +99,11 @@ pub(super) fn extra(ctx: &Context, base: &Base, wire: &[u8], meta: &Meta) -> io:
     }
     // Below 28 the flags have no room to mark a linked file: every regular file says its inode.
     let marked = ctx.session.version.has_extended_flags();
-    let linked = if marked { kind != FileKind::Directory && meta.nlink > 1 } else { kind == FileKind::Regular };
+    let linked =
+        if marked { kind != FileKind::Directory && meta.nlink > 1 } else { kind == FileKind::Regular };
     if layout.hard_links && linked {
-        extra.hard_link = Some(HardLink::Inode { dev: (meta.dev as i64).wrapping_add(1), ino: meta.ino as i64 });
+        extra.hard_link =
+            Some(HardLink::Inode { dev: (meta.dev as i64).wrapping_add(1), ino: meta.ino as i64 });
     }
     if kind == FileKind::Regular && layout.checksum {
         extra.checksum = Some(list_sum(ctx, base, wire));

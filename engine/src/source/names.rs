@@ -37,8 +37,9 @@ impl Names {
         match self {
             Names::Forwarded(next) => next(),
             Names::Local { content, separator } => loop {
-                let line = read_name(content.as_mut(), *separator)
-                    .map_err(|error| Failure::FileIo { text: format!("cannot read the files-from list: {error}") })?;
+                let line = read_name(content.as_mut(), *separator).map_err(|error| Failure::FileIo {
+                    text: format!("cannot read the files-from list: {error}"),
+                })?;
                 match line {
                     None => return Ok(None),
                     Some(name) if matches!(name.first(), None | Some(b'#' | b';')) => {}
@@ -100,7 +101,8 @@ mod tests {
 
     #[test]
     fn local_lists_drop_comments_and_empty_lines() {
-        let local = |text: &'static str, separator| Names::Local { content: Box::new(text.as_bytes()), separator };
+        let local =
+            |text: &'static str, separator| Names::Local { content: Box::new(text.as_bytes()), separator };
         assert_eq!(all(local("a\n#c\r\n\n;d\rb c\n last", Separator::Line)), ["a", "b c", " last"]);
         assert_eq!(all(local("a\nb\0#c\0\0d\0", Separator::Nul)), ["a\nb", "d"]);
         assert!(all(local("", Separator::Line)).is_empty());

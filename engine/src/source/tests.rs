@@ -40,7 +40,9 @@ impl Observer for Heard {
                 What::Around { before, path, after, .. } => format!("{before}{}{}", text(path), text(after)),
                 What::Sentence { before, path, after } => format!("{before}{}{after}", text(path)),
             },
-            Event::Note(path, Note::SkippingDirectory) => format!("skipping directory {}", text(path.as_bytes())),
+            Event::Note(path, Note::SkippingDirectory) => {
+                format!("skipping directory {}", text(path.as_bytes()))
+            }
             Event::Note(path, note) => format!("{} {note:?}", text(path.as_bytes())),
             Event::Item(report) => {
                 format!("{:?} {} {:?}", report.moment, text(report.long_name), report.item.flags)
@@ -70,7 +72,8 @@ pub(crate) fn session(version: u32, recursion: Recursion) -> Session {
 pub(crate) fn context(session: Session, options: TransferOptions) -> (Context, Arc<Heard>) {
     let heard = Arc::new(Heard::default());
     let interrupted = Arc::new(AtomicBool::new(false));
-    let ctx = Context::new(session, options, heard.clone(), Reporter::Sender, IdMap::new(true, false), interrupted);
+    let ctx =
+        Context::new(session, options, heard.clone(), Reporter::Sender, IdMap::new(true, false), interrupted);
     (ctx, heard)
 }
 
@@ -88,7 +91,8 @@ fn shown(entry: EntryRef<'_>) -> String {
     let path = String::from_utf8_lossy(entry.wire_path()).into_owned();
     let flags = entry.flags();
     let marks = [(EntryFlags::TOP_DIR, 't'), (EntryFlags::CONTENT_DIR, 'c'), (EntryFlags::IMPLIED_DIR, 'i')];
-    let marks: String = marks.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, mark)| *mark).collect();
+    let marks: String =
+        marks.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, mark)| *mark).collect();
     match (entry.is_dir(), marks.is_empty()) {
         (false, _) => path,
         (true, true) => format!("{path}/"),
@@ -104,7 +108,8 @@ fn list(ctx: &Context, source: Source) -> Result<Vec<String>, Failure> {
     let mut next = Some(lister.first(source)?);
     while let Some(Listed { segment, .. }) = next {
         let entries: Vec<String> = segment.iter().map(|(_, entry)| shown(entry)).collect();
-        let dir = segment.dir().map(|(ndx, dir)| format!(" {}={}", ndx.0, shown(dir.entry()))).unwrap_or_default();
+        let dir =
+            segment.dir().map(|(ndx, dir)| format!(" {}={}", ndx.0, shown(dir.entry()))).unwrap_or_default();
         lines.push(format!("{}{dir}: {}", segment.start(), entries.join(", ")));
         list.push(segment);
         next = lister.next(&mut list)?;
@@ -128,7 +133,12 @@ pub(crate) fn worked_example() -> tempfile::TempDir {
     root
 }
 
-fn lines(version: u32, recursion: Recursion, options: TransferOptions, source: Source) -> (Vec<String>, Vec<String>, Context) {
+fn lines(
+    version: u32,
+    recursion: Recursion,
+    options: TransferOptions,
+    source: Source,
+) -> (Vec<String>, Vec<String>, Context) {
     let (ctx, heard) = context(session(version, recursion), options);
     let lines = list(&ctx, source).unwrap();
     let heard = heard.take();
@@ -207,8 +217,12 @@ fn duplicate_directories_share_one_segment() {
 
     let source = arguments(root.path(), &["./a", "./a/b"]);
     let (nested, ..) = lines(32, Recursion::Incremental, relative(), source);
-    let expected =
-        ["1: a/ tc, a/ i", "4 0=a/ tc: a/b/ c, a/b/ tc, a/c/ c", "8 2=a/b/ c: a/b/f, a/b/g", "11 4=a/c/ c: a/c/h"];
+    let expected = [
+        "1: a/ tc, a/ i",
+        "4 0=a/ tc: a/b/ c, a/b/ tc, a/c/ c",
+        "8 2=a/b/ c: a/b/f, a/b/g",
+        "11 4=a/c/ c: a/c/h",
+    ];
     assert_eq!(nested, expected);
 
     write(root.path(), "x/b/only");
@@ -244,7 +258,8 @@ fn excluded_directories_are_not_entered() {
     let mut options = recursive();
     let rule = |flags, pattern: &[u8]| Rule { kind: RuleKind::Exclude, flags, pattern: pattern.to_vec() };
     options.select.filters = vec![rule(RuleFlags::DIR_ONLY, b"AA"), rule(RuleFlags::empty(), b"f0")];
-    let (segments, ..) = lines(32, Recursion::Incremental, options.clone(), arguments(root.path(), &["nt/", "nt/f0"]));
+    let (segments, ..) =
+        lines(32, Recursion::Incremental, options.clone(), arguments(root.path(), &["nt/", "nt/f0"]));
     assert_eq!(segments, ["1: ./ tc, A/ c, B/ c", "5 1=A/ c: A/f1", "7 2=B/ c: "]);
 }
 
@@ -319,7 +334,8 @@ fn symlinks_as_the_user_wants_them() {
     let with = |links| {
         let mut options = recursive();
         options.select.symlinks = links;
-        let (mut segments, heard, ctx) = lines(32, Recursion::Whole, options, arguments(root.path(), &["l/"]));
+        let (mut segments, heard, ctx) =
+            lines(32, Recursion::Whole, options, arguments(root.path(), &["l/"]));
         (segments.remove(0), heard, ctx.io_errors())
     };
     let (kept, heard, _) = with(SourceLinks::Keep);
@@ -366,7 +382,8 @@ fn an_unreadable_directory_is_an_empty_segment_with_an_error() {
     let dir = root.path().join("nt/A");
     fs::set_permissions(&dir, fs::Permissions::from_mode(0)).unwrap();
     let is_root = crate::sys::users::effective_uid() == 0;
-    let (segments, heard, ctx) = lines(32, Recursion::Incremental, recursive(), arguments(root.path(), &["nt/"]));
+    let (segments, heard, ctx) =
+        lines(32, Recursion::Incremental, recursive(), arguments(root.path(), &["nt/"]));
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
     if !is_root {
         assert_eq!(segments[1], "6 1=A/ c: ");

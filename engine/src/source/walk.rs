@@ -335,7 +335,9 @@ impl<'c> Lister<'c> {
     fn no_directory(&mut self, named: &[u8], error: &io::Error) -> Failure {
         let name = self.absolute(named);
         let name = String::from_utf8_lossy(&name);
-        Failure::Selection { text: format!("rsync: [sender] change_dir \"{name}\" failed: {}", reason(error)) }
+        Failure::Selection {
+            text: format!("rsync: [sender] change_dir \"{name}\" failed: {}", reason(error)),
+        }
     }
 
     /// Returns the absolute name of a directory that cannot be opened.
@@ -504,5 +506,6 @@ impl<'c> Lister<'c> {
 
 fn new_chain(ctx: &Context) -> Chain {
     let select = &ctx.options.select;
-    Chain::new(&select.filters, FilterSide::Sender, ctx.options.delete.excluded).with_line_end(select.filter_lines)
+    Chain::new(&select.filters, FilterSide::Sender, ctx.options.delete.excluded)
+        .with_line_end(select.filter_lines)
 }

@@ -47,7 +47,8 @@ fn main() -> Outcome {
 fn run(work: &Path, program: &Path, args: &[&str]) -> Result<(Output, Duration), Box<dyn Error>> {
     let start = Instant::now();
     let mut command = Command::new(program);
-    let output = command.args(args).current_dir(work).env("RSYNC_PASSWORD", PASSWORD).stdin(Stdio::null()).output()?;
+    let output =
+        command.args(args).current_dir(work).env("RSYNC_PASSWORD", PASSWORD).stdin(Stdio::null()).output()?;
     Ok((output, start.elapsed()))
 }
 
@@ -63,7 +64,8 @@ fn real_trees(folders: &[PathBuf]) -> Outcome {
     for source in folders {
         let (near, far) = (format!("{}/", source.display()), format!("127.0.0.1:{}/", source.display()));
         let far_dst = format!("127.0.0.1:{}/dst/", work.display());
-        let (url, url_dst) = (daemon.url("whole", near.trim_start_matches('/')), daemon.url("locked", "dst/"));
+        let (url, url_dst) =
+            (daemon.url("whole", near.trim_start_matches('/')), daemon.url("locked", "dst/"));
         let stock_path = "--rsync-path=/usr/bin/rsync";
         let roads: [(&str, &PathBuf, Vec<&str>); 8] = [
             ("local", &ours, vec![&near, "dst/"]),
@@ -83,7 +85,8 @@ fn real_trees(folders: &[PathBuf]) -> Outcome {
             let (check, _) = run(work, &stock, &["-naHic", "--numeric-ids", "--delete", &near, "dst/"])?;
             let (again, again_time) = run(work, program, &[&["--stats"], &args[..]].concat())?;
             let text = String::from_utf8_lossy(&again.stdout).into_owned();
-            let moved = text.lines().find(|l| l.starts_with("Number of regular files transferred")).unwrap_or("?");
+            let moved =
+                text.lines().find(|l| l.starts_with("Number of regular files transferred")).unwrap_or("?");
             println!(
                 "  {name:30} exit {:?}, {:.2} s; differences {}; second run {:.2} s, {moved}",
                 first.status.code().unwrap_or(-1),
@@ -92,7 +95,14 @@ fn real_trees(folders: &[PathBuf]) -> Outcome {
                 again_time.as_secs_f64()
             );
             print!("{}", String::from_utf8_lossy(&first.stderr));
-            print!("{}", String::from_utf8_lossy(&check.stdout).lines().take(5).map(|l| format!("    {l}\n")).collect::<String>());
+            print!(
+                "{}",
+                String::from_utf8_lossy(&check.stdout)
+                    .lines()
+                    .take(5)
+                    .map(|l| format!("    {l}\n"))
+                    .collect::<String>()
+            );
         }
     }
     Ok(())
@@ -126,7 +136,8 @@ fn first_file() -> Outcome {
 fn first_file_once(work: &Path, shell: &Path, peer: Peer, place: &str, name: &str) -> Outcome {
     let _ = fs::remove_dir_all(work.join("dst"));
     let program = peer.program();
-    let server = format!("--rsync-path=/usr/bin/time -q -f %M -o {}/far {}", work.display(), program.display());
+    let server =
+        format!("--rsync-path=/usr/bin/time -q -f %M -o {}/far {}", work.display(), program.display());
     let places = if place == "push" { ["src/", "far:dst/"] } else { ["far:src/", "dst/"] };
     let start = Instant::now();
     let mut child = Command::new("/usr/bin/time")
@@ -149,7 +160,8 @@ fn first_file_once(work: &Path, shell: &Path, peer: Peer, place: &str, name: &st
         std::thread::sleep(Duration::from_micros(200));
     }
     let status = child.wait()?;
-    let memory = |file: &str| fs::read_to_string(work.join(file)).ok().and_then(|t| t.trim().parse::<u64>().ok());
+    let memory =
+        |file: &str| fs::read_to_string(work.join(file)).ok().and_then(|t| t.trim().parse::<u64>().ok());
     println!(
         "{name}: {peer:?} {place}: first file {:.1} ms, all {:.2} s, client {} KB, server {} KB, exit {:?}",
         first.unwrap_or_default().as_secs_f64() * 1e3,
@@ -182,14 +194,22 @@ fn delta() -> Outcome {
         for peer in [Peer::Stock, Peer::Ours] {
             let _ = fs::remove_dir_all(work.join("dst"));
             fs::create_dir(work.join("dst"))?;
-            let copied = Command::new("cp").args(["-a", "old.raw", "dst/image.raw"]).current_dir(work).status()?;
+            let copied =
+                Command::new("cp").args(["-a", "old.raw", "dst/image.raw"]).current_dir(work).status()?;
             assert!(copied.success(), "cp copies the old image");
             let url = daemon.url("locked", "dst/");
             let (output, time) = run(work, &peer.program(), &["-a", "--stats", "src/", &url])?;
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             let literal = text.lines().find(|l| l.starts_with("Literal data")).unwrap_or("?");
-            let same = Command::new("cmp").args(["-s", "src/image.raw", "dst/image.raw"]).current_dir(work).status()?;
-            println!("round {round}: {peer:?}: {:.2} s, {literal}, same: {}", time.as_secs_f64(), same.success());
+            let same = Command::new("cmp")
+                .args(["-s", "src/image.raw", "dst/image.raw"])
+                .current_dir(work)
+                .status()?;
+            println!(
+                "round {round}: {peer:?}: {:.2} s, {literal}, same: {}",
+                time.as_secs_f64(),
+                same.success()
+            );
         }
     }
     Ok(())

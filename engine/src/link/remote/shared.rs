@@ -158,7 +158,8 @@ impl Shared {
     /// still be written speak for a peer that is busy and has no way to say so; but not for ever.
     pub(super) fn check_timeout(&self) -> Result<(), Failure> {
         let Some(timeout) = self.timeout() else { return Ok(()) };
-        let since = |moment: &AtomicU64| Duration::from_millis(self.now().saturating_sub(moment.load(Relaxed)));
+        let since =
+            |moment: &AtomicU64| Duration::from_millis(self.now().saturating_sub(moment.load(Relaxed)));
         let idle = since(&self.last_input).min(since(&self.last_output));
         let is_excused = since(&self.last_keep_alive) < timeout && idle < timeout * SILENT_TIMEOUTS;
         if idle >= timeout && !is_excused {

@@ -274,7 +274,9 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
                         return self.outbox.send(ToReceiver::Done);
                     }
                     if !self.end_sent {
-                        return Err(Error::from(PeerMisbehaved::Rule("got an end of list before the list")).into());
+                        return Err(
+                            Error::from(PeerMisbehaved::Rule("got an end of list before the list")).into()
+                        );
                     }
                 }
                 self.phase = Phase::Redo;

@@ -9,7 +9,7 @@ use suisei_protocol::error::PeerMisbehaved;
 use suisei_protocol::flist::{FileList, Found, Ndx, Segment};
 use suisei_protocol::Error;
 
-use crate::source::{Base, Lister, Listed, Roots, Source};
+use crate::source::{Base, Listed, Lister, Roots, Source};
 use crate::{Context, Failure};
 
 /// Segments go out before a request is waited for until this many entries lie ahead of the last.

@@ -44,7 +44,9 @@ impl<L: Handover + std::fmt::Debug> Outbox<ToReceiver<L>> for Said {
             ToReceiver::ListEnd => "list end".into(),
             ToReceiver::Item { ndx, item } => format!("item {ndx} {:04x}", item.flags.bits()),
             ToReceiver::Begin { ndx, head, .. } => format!("begin {ndx} count {}", head.count),
-            ToReceiver::Token(Token::Literal(bytes)) => format!("literal {}", String::from_utf8_lossy(&bytes)),
+            ToReceiver::Token(Token::Literal(bytes)) => {
+                format!("literal {}", String::from_utf8_lossy(&bytes))
+            }
             ToReceiver::Token(Token::Copy(block)) => format!("copy {}", block.0),
             ToReceiver::Local(local) => format!("local {}", local.into_source().size),
             ToReceiver::End { sum } => format!("end {}", sum.len()),
@@ -112,8 +114,22 @@ fn the_worked_push_is_answered_in_order() {
     );
     result.unwrap();
     let expected = [
-        "segment 1+4", "segment 6+2", "segment 9+1", "segment 11+0", "list end", "item 0 6000", "begin 2 count 0",
-        "literal nt/f0", "end 16", "Done", "Done", "Done", "Done", "Done", "Done", "Done",
+        "segment 1+4",
+        "segment 6+2",
+        "segment 9+1",
+        "segment 11+0",
+        "list end",
+        "item 0 6000",
+        "begin 2 count 0",
+        "literal nt/f0",
+        "end 16",
+        "Done",
+        "Done",
+        "Done",
+        "Done",
+        "Done",
+        "Done",
+        "Done",
     ];
     assert_eq!(spoken(&said), expected, "seven DONEs answer eight");
 }
@@ -154,8 +170,19 @@ fn look_ahead_stops_at_ten_thousand_entries_and_goes_on_with_the_requests() {
         messages,
     );
     let expected = [
-        "segment 1+5", "segment 7+5000", "segment 5008+5000", "(waits)", "item 6 0000", "segment 10009+1",
-        "segment 10011+1", "list end", "(waits)", "Done", "(waits)", "item 5007 0000", "(waits)",
+        "segment 1+5",
+        "segment 7+5000",
+        "segment 5008+5000",
+        "(waits)",
+        "item 6 0000",
+        "segment 10009+1",
+        "segment 10011+1",
+        "list end",
+        "(waits)",
+        "Done",
+        "(waits)",
+        "item 5007 0000",
+        "(waits)",
     ];
     assert_eq!(said, expected);
 }
@@ -164,7 +191,8 @@ fn look_ahead_stops_at_ten_thousand_entries_and_goes_on_with_the_requests() {
 #[test]
 fn the_ladder_of_every_version() {
     let root = worked_example();
-    for (version, asked, answered) in [(27, 3, 2), (28, 3, 2), (29, 4, 3), (30, 4, 3), (31, 5, 4), (32, 5, 4)] {
+    for (version, asked, answered) in [(27, 3, 2), (28, 3, 2), (29, 4, 3), (30, 4, 3), (31, 5, 4), (32, 5, 4)]
+    {
         for side in [Side::Client, Side::Server] {
             let session = Session { side, ..session(version, Recursion::Whole) };
             let source = arguments(root.path(), &["nt/"]);
@@ -195,7 +223,8 @@ fn a_server_echoes_deletions_where_it_reads_them() {
     early.extend(dones(4));
     let tail = |messages| {
         let source = arguments(root.path(), &["nt/"]);
-        let (result, said, _) = play::<Infallible>(server(32, Recursion::Whole), recursive(), source, messages);
+        let (result, said, _) =
+            play::<Infallible>(server(32, Recursion::Whole), recursive(), source, messages);
         result.unwrap();
         spoken(&said)[2..].iter().map(|line| line.to_string()).collect::<Vec<_>>()
     };
@@ -207,7 +236,8 @@ fn a_server_echoes_deletions_where_it_reads_them() {
 fn a_server_with_an_empty_list_ends_at_once() {
     let root = worked_example();
     let source = || arguments(root.path(), &["nt/nope"]);
-    let (result, said, _) = play::<Infallible>(server(32, Recursion::Incremental), recursive(), source(), Vec::new());
+    let (result, said, _) =
+        play::<Infallible>(server(32, Recursion::Incremental), recursive(), source(), Vec::new());
     result.unwrap();
     assert_eq!(said, ["segment 1+0", "list end"]);
     let (result, ..) = play::<Infallible>(session(32, Recursion::Whole), recursive(), source(), dones(5));
@@ -327,7 +357,8 @@ fn blocks_of_the_basis_are_copied_and_the_sum_is_the_files() {
     let mut messages = vec![want(1, BlockSignature { head, sums: sums.into() })];
     messages.extend(dones(5));
     let source = arguments(root.path(), &["t/"]);
-    let (result, said, ctx) = play::<Infallible>(session(32, Recursion::Whole), recursive(), source, messages);
+    let (result, said, ctx) =
+        play::<Infallible>(session(32, Recursion::Whole), recursive(), source, messages);
     result.unwrap();
     assert_eq!(spoken(&said)[2..6], ["begin 1 count 1", "literal new ", "copy 0", "end 16"]);
     assert_eq!((ctx.stats.literal.value(), ctx.stats.matched.value()), (4, 700));
