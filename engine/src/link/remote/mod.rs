@@ -19,6 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use rustix::net::{shutdown, AddressFamily, Shutdown};
 use suisei_protocol::codec::{Input, ToReceiverEncoder, ToSenderDecoder, ToSenderEncoder};
 use suisei_protocol::message::{ToReceiver, ToSender};
 use suisei_protocol::mux::{Demux, Frame, Mux, Notice};
@@ -49,9 +50,14 @@ const HURRIED_TIME: Duration = Duration::from_secs(1);
 /// Whether an ending connection waits for its peer to close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Drain {
+    /// It has nothing more to say, and waits for our exit.
     Never,
-    IfSocket,
+    /// Over a network: what it still sends would break the connection with our last bytes in it.
+    IfNetwork,
+    /// Its last words count.
     Always,
+    /// It was told why we end.
+    UntilAnswer,
 }
 
 /// What a connection is opened with.
@@ -266,7 +272,7 @@ impl Connection {
         self.report_rest();
         self.observer.event(Event::Failed { who: who.unwrap_or(self.who()), failure: &failure });
         let told = self.tell(&failure);
-        self.part(if told { Drain::Always } else { Drain::IfSocket }, DRAIN_TIME);
+        self.part(if told { Drain::UntilAnswer } else { Drain::IfNetwork }, DRAIN_TIME);
         Err(failure)
     }
 
@@ -340,19 +346,21 @@ impl Connection {
     fn part(&mut self, drain: Drain, time: Duration) {
         self.outgoing.close(true);
         let output = self.writer.take().and_then(|writer| writer.join().ok());
-        let is_socket = output.as_ref().is_some_and(|fd| {
-            // A connection closed with unread input would take the last bytes with it. The pair of
-            // sockets to a remote shell is none: its client waits for our exit, not for an end.
-            let shut = rustix::net::shutdown(fd, rustix::net::Shutdown::Write).is_ok();
-            let address = rustix::net::getsockname(fd);
-            shut && address.is_ok_and(|address| address.address_family() != rustix::net::AddressFamily::UNIX)
+        let is_network = output.as_ref().is_some_and(is_network);
+        // A peer that was told an exit code answers it; to find the end of the stream behind it
+        // would be an error to it.
+        let _kept = output.filter(|fd| {
+            if drain != Drain::UntilAnswer {
+                // Not every holder of this socket is ours to close.
+                let _ = shutdown(fd, Shutdown::Write);
+            }
+            drain == Drain::UntilAnswer
         });
-        drop(output);
         self.listen();
         let drains = match drain {
             Drain::Never => false,
-            Drain::IfSocket => is_socket,
-            Drain::Always => true,
+            Drain::IfNetwork => is_network,
+            Drain::Always | Drain::UntilAnswer => true,
         };
         let time = if drains { self.patience(time) } else { Duration::ZERO };
         self.shared.drain_for(time);
@@ -369,11 +377,17 @@ impl Connection {
     }
 }
 
+/// Whether this is a connection over a network. The pair of sockets to a remote shell is none: its
+/// client waits for our exit, not for an end.
+fn is_network(fd: &OwnedFd) -> bool {
+    rustix::net::getsockname(fd).is_ok_and(|address| address.address_family() != AddressFamily::UNIX)
+}
+
 impl Drop for Connection {
     fn drop(&mut self) {
         if self.writer.is_some() {
             self.fail(self.who, Failure::Sibling);
-            self.part(Drain::IfSocket, HURRIED_TIME);
+            self.part(Drain::IfNetwork, HURRIED_TIME);
         }
     }
 }
