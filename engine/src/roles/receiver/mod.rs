@@ -235,3 +235,6 @@ impl Receiver<'_> {
 
 /// Who speaks here.
 const WHO: Who = Who::Receiver;
+
+#[cfg(test)]
+mod tests;
