@@ -16,25 +16,25 @@ const DEFAULT_ALLOC: u64 = 1 << 30;
 
 /// The rows.
 pub const ROWS: &[Row] = &[
-    flag("whole-file", "copy files whole (w/o delta-xfer algorithm)", |t, g| {
+    flag("whole-file", "send files whole", |t, g| {
         t.delta.whole_file = Some(g.on);
         Ok(())
     })
     .letter('W')
     .off(&["no-whole-file", "no-W"]),
-    valued("block-size", "SIZE", "force a fixed checksum block-size", |t, g| {
+    valued("block-size", "SIZE", "compare in blocks of SIZE bytes", |t, g| {
         t.delta.block_size = size(g.value, &BLOCK)? as u32;
         Ok(())
     })
     .letter('B'),
-    flag("fuzzy", "find similar file for basis if no dest file", |t, g| {
+    flag("fuzzy", "start from a file of similar name", |t, g| {
         t.delta.fuzzy = if g.on { (t.delta.fuzzy + 1).min(2) } else { 0 };
         Ok(())
     })
     .letter('y')
     .off(&["no-fuzzy", "no-y"])
     .not_yet(),
-    flag("compress", "compress file data during the transfer", |t, g| {
+    flag("compress", "compress what is sent", |t, g| {
         if !g.on {
             (t.delta.compress, t.delta.compress_choice) = (false, None);
         } else if t.delta.compress && t.delta.compress_choice.is_none() {
@@ -45,58 +45,54 @@ pub const ROWS: &[Row] = &[
     })
     .letter('z')
     .off(&["no-compress", "no-z"]),
-    flag("old-compress", "compress with zlib", |t, _| {
+    flag("old-compress", "with zlib", |t, _| {
         t.delta.compress_choice = Some(b"zlib".to_vec());
         Ok(())
     }),
-    flag("new-compress", "compress with zlibx", |t, _| {
+    flag("new-compress", "with zlibx", |t, _| {
         t.delta.compress_choice = Some(b"zlibx".to_vec());
         Ok(())
     }),
-    valued("compress-choice", "STR", "choose the compression algorithm", |t, g| {
+    valued("compress-choice", "STR", "with the algorithm NAME", |t, g| {
         t.delta.compress_choice = Some(g.value.to_vec());
         Ok(())
     })
     .also(&["zc"]),
-    valued("compress-level", "NUM", "explicitly set compression level", |t, g| {
+    valued("compress-level", "NUM", "as hard as NUM says", |t, g| {
         t.delta.compress_level = Some(int(g)?);
         Ok(())
     })
     .also(&["zl"]),
-    valued("compress-threads", "NUM", "explicitly set compression threads", |_, g| int(g).map(|_| ()))
-        .also(&["zt"])
-        .not_yet(),
-    valued("skip-compress", "LIST", "skip compressing files with suffix in LIST", |t, g| {
+    valued("compress-threads", "NUM", "with NUM threads", |_, g| int(g).map(|_| ())).also(&["zt"]).not_yet(),
+    valued("skip-compress", "LIST", "do not bother with these suffixes", |t, g| {
         t.delta.skip_compress = Some(g.value.to_vec());
         Ok(())
     }),
-    valued("checksum-choice", "STR", "choose the checksum algorithms", |t, g| {
+    valued("checksum-choice", "STR", "use the checksum algorithms NAME", |t, g| {
         t.delta.checksum_choice = Some(g.value.to_vec());
         Ok(())
     })
     .also(&["cc"]),
-    valued("checksum-seed", "NUM", "set block/file checksum seed", |t, g| {
+    valued("checksum-seed", "NUM", "use a known seed", |t, g| {
         t.delta.checksum_seed = int(g)?;
         Ok(())
     }),
-    valued("bwlimit", "RATE", "limit socket I/O bandwidth", |t, g| {
+    valued("bwlimit", "RATE", "send no more than RATE KiB a second", |t, g| {
         t.delta.bwlimit = if g.on { size(g.value, &RATE)?.saturating_add(512) / 1024 } else { 0 };
         Ok(())
     })
     .off(&["no-bwlimit"]),
-    valued("timeout", "SECONDS", "set I/O timeout in seconds", |t, g| {
+    valued("timeout", "SECONDS", "give up when nothing moved for SECONDS", |t, g| {
         t.delta.timeout = if g.on { int(g)?.max(0) } else { 0 };
         Ok(())
     })
     .off(&["no-timeout"]),
-    valued("max-alloc", "SIZE", "change a limit relating to memory alloc", |t, g| {
+    valued("max-alloc", "SIZE", "limit single allocations", |t, g| {
         let is_default = size(g.value, &ALLOC)? == DEFAULT_ALLOC;
         t.delta.max_alloc = Some(g.value.to_vec()).filter(|_| !is_default);
         Ok(())
     })
     .not_yet(),
-    valued("stop-after", "MINS", "stop rsync after MINS minutes have elapsed", |_, _| Ok(()))
-        .also(&["time-limit"])
-        .not_yet(),
-    valued("stop-at", "y-m-dTh:m", "stop rsync at the specified point in time", |_, _| Ok(())).not_yet(),
+    valued("stop-after", "MINS", "stop after MINS minutes", |_, _| Ok(())).also(&["time-limit"]).not_yet(),
+    valued("stop-at", "y-m-dTh:m", "stop at a point in time", |_, _| Ok(())).not_yet(),
 ];

@@ -92,15 +92,12 @@ pub fn version() -> String {
 pub fn usage() -> String {
     let mut text = version();
     text.push_str(
-        "\nUsage: rsync [OPTION]... SRC [SRC]... DEST\n  \
-         or   rsync [OPTION]... SRC [SRC]... [USER@]HOST:DEST\n  \
-         or   rsync [OPTION]... SRC [SRC]... [USER@]HOST::DEST\n  \
-         or   rsync [OPTION]... SRC [SRC]... rsync://[USER@]HOST[:PORT]/DEST\n  \
-         or   rsync [OPTION]... [USER@]HOST:SRC [DEST]\n  \
-         or   rsync [OPTION]... [USER@]HOST::SRC [DEST]\n  \
-         or   rsync [OPTION]... rsync://[USER@]HOST[:PORT]/SRC [DEST]\n\
-         The ':' usages connect via remote shell, while '::' & 'rsync://' usages connect\n\
-         to an rsync daemon, and require SRC or DEST to start with a module name.\n",
+        "\nUsage: rsync [OPTION]... SOURCE... DESTINATION\n       \
+         rsync [OPTION]... SOURCE            (lists it)\n\n\
+         The sources or the destination may be on another machine:\n  \
+         [USER@]HOST:PATH                        over a remote shell\n  \
+         [USER@]HOST::MODULE/PATH                from or to a daemon\n  \
+         rsync://[USER@]HOST[:PORT]/MODULE/PATH  the same\n",
     );
     for topic in TOPICS {
         let _ = write!(text, "\n{}\n", topic.title);
@@ -171,8 +168,8 @@ mod tests {
     #[test]
     fn the_usage_names_each_option_that_works() {
         let text = usage();
-        assert!(text.contains("\n--recursive, -r          recurse into directories\n"), "{text}");
-        assert!(text.contains("\n--rsh, -e=COMMAND        specify the remote shell to use\n"));
+        assert!(text.contains("\n--recursive, -r          go into directories\n"), "{text}");
+        assert!(text.contains("\n--rsh, -e=COMMAND        reach other machines by COMMAND\n"));
         assert!(!text.contains("--fuzzy"));
     }
 }

@@ -32,32 +32,32 @@ fn words(
 
 /// The rows.
 pub const ROWS: &[Row] = &[
-    flag("help", "show this help (-h is --help only if used alone)", |t, _| {
+    flag("help", "show this (as -h does if there is nothing else)", |t, _| {
         t.output.show.get_or_insert(Show::Help);
         Ok(())
     }),
-    flag("version", "print the version and what this program can do", |t, _| {
+    flag("version", "show version and capabilities", |t, _| {
         t.output.show.get_or_insert(Show::Version);
         Ok(())
     })
     .letter('V'),
-    flag("verbose", "increase verbosity", |t, g| {
+    flag("verbose", "say more", |t, g| {
         t.output.verbose = if g.on { t.output.verbose.saturating_add(1) } else { 0 };
         Ok(())
     })
     .letter('v')
     .off(&["no-verbose", "no-v"]),
-    valued("info", "FLAGS", "fine-grained informational verbosity", |t, g| {
+    valued("info", "FLAGS", "choose what is said, word by word", |t, g| {
         let list = words(t, g, "info", Show::InfoHelp, |word| InfoLevels::default().set(word))?;
         t.output.info.extend(list);
         Ok(())
     }),
-    valued("debug", "FLAGS", "fine-grained debug verbosity", |t, g| {
+    valued("debug", "FLAGS", "the same for looking into the works", |t, g| {
         let list = words(t, g, "debug", Show::DebugHelp, |word| DebugLevels::default().set(word))?;
         t.output.debug.extend(list);
         Ok(())
     }),
-    valued("stderr", "e|a|c", "change stderr output mode (default: errors)", |t, g| {
+    valued("stderr", "e|a|c", "where messages go: errors, all, or client", |t, g| {
         let is = |name: &[u8]| !g.value.is_empty() && name.starts_with(g.value);
         t.output.stderr = Some(match () {
             () if is(b"errors") => Stderr::Errors,
@@ -70,51 +70,51 @@ pub const ROWS: &[Row] = &[
         });
         Ok(())
     }),
-    flag("msgs2stderr", "older spelling of --stderr=all", |t, g| {
+    flag("msgs2stderr", "the same as --stderr=all", |t, g| {
         t.output.stderr = Some(if g.on { Stderr::All } else { Stderr::Client });
         Ok(())
     })
     .off(&["no-msgs2stderr"]),
-    flag("quiet", "suppress non-error messages", |t, _| {
+    flag("quiet", "say nothing but errors", |t, _| {
         t.output.quiet = t.output.quiet.saturating_add(1);
         Ok(())
     })
     .letter('q'),
-    flag("stats", "give some file-transfer stats", |t, _| {
+    flag("stats", "end with statistics", |t, _| {
         t.output.stats = true;
         Ok(())
     }),
-    flag("human-readable", "output numbers in a human-readable format", |t, g| {
+    flag("human-readable", "numbers with units; twice: units of 1024", |t, g| {
         (t.output.human, t.output.no_human) = if g.on { (t.output.human + 1, false) } else { (0, true) };
         Ok(())
     })
     .letter('h')
     .off(&["no-human-readable", "no-h"]),
-    flag("progress", "show progress during transfer", |t, g| {
+    flag("progress", "show how far each file is", |t, g| {
         t.output.progress = g.on;
         Ok(())
     })
     .off(&["no-progress"]),
-    flag("itemize-changes", "output a change-summary for all updates", |t, g| {
+    flag("itemize-changes", "one line for each change", |t, g| {
         t.output.itemize = if g.on { t.output.itemize.saturating_add(1) } else { 0 };
         Ok(())
     })
     .letter('i')
     .off(&["no-itemize-changes", "no-i"]),
-    valued("out-format", "FORMAT", "output updates using the specified FORMAT", |t, g| {
+    valued("out-format", "FORMAT", "lines of this FORMAT for each change", |t, g| {
         t.output.out_format = Some(g.value.to_vec());
         Ok(())
     })
     .also(&["log-format"]),
-    valued("log-file", "FILE", "log what we're doing to the specified FILE", |_, _| Ok(())).not_yet(),
-    valued("log-file-format", "FMT", "log updates using the specified FMT", |_, _| Ok(())).not_yet(),
-    flag("8-bit-output", "leave high-bit chars unescaped in output", |t, g| {
+    valued("log-file", "FILE", "log to FILE", |_, _| Ok(())).not_yet(),
+    valued("log-file-format", "FMT", "lines of this format there", |_, _| Ok(())).not_yet(),
+    flag("8-bit-output", "leave bytes that are no text as they are", |t, g| {
         t.output.eight_bit = g.on;
         Ok(())
     })
     .letter('8')
     .off(&["no-8-bit-output", "no-8"]),
-    valued("outbuf", "N|L|B", "set out buffering to None, Line, or Block", |t, g| {
+    valued("outbuf", "N|L|B", "write lines at once, or in blocks", |t, g| {
         t.output.outbuf = Some(match g.value.first() {
             Some(b'N' | b'n' | b'U' | b'u') => Outbuf::None,
             Some(b'L' | b'l') => Outbuf::Line,

@@ -15,7 +15,7 @@ fn count(on: bool, now: u8) -> u8 {
 
 /// The rows.
 pub const ROWS: &[Row] = &[
-    flag("archive", "archive mode is -rlptgoD (no -A,-X,-U,-N,-H)", |t, _| {
+    flag("archive", "the same as -rlptgoD", |t, _| {
         if t.select.recursive == Recursive::Off {
             t.select.recursive = Recursive::Archive;
         }
@@ -31,25 +31,25 @@ pub const ROWS: &[Row] = &[
     })
     .letter('l')
     .off(&["no-links", "no-l"]),
-    flag("hard-links", "preserve hard links", |t, g| {
+    flag("hard-links", "keep files linked that are linked", |t, g| {
         t.preserve.hard_links = count(g.on, t.preserve.hard_links);
         Ok(())
     })
     .letter('H')
     .off(&["no-hard-links", "no-H"]),
-    flag("perms", "preserve permissions", |t, g| {
+    flag("perms", "keep permissions", |t, g| {
         t.preserve.perms = g.on;
         Ok(())
     })
     .letter('p')
     .off(&["no-perms", "no-p"]),
-    flag("executability", "preserve executability", |t, _| {
+    flag("executability", "keep whether a file can be executed", |t, _| {
         t.preserve.executability = true;
         Ok(())
     })
     .letter('E'),
-    valued("chmod", "CHMOD", "affect file and/or directory permissions", |_, _| Ok(())).not_yet(),
-    flag("acls", "preserve ACLs (implies --perms)", |t, g| {
+    valued("chmod", "CHMOD", "change permissions on the way", |_, _| Ok(())).not_yet(),
+    flag("acls", "keep access control lists (with --perms)", |t, g| {
         t.preserve.acls = g.on;
         t.preserve.perms |= g.on;
         Ok(())
@@ -57,31 +57,31 @@ pub const ROWS: &[Row] = &[
     .letter('A')
     .off(&["no-acls", "no-A"])
     .not_yet(),
-    flag("xattrs", "preserve extended attributes", |t, g| {
+    flag("xattrs", "keep extended attributes", |t, g| {
         t.preserve.xattrs = count(g.on, t.preserve.xattrs);
         Ok(())
     })
     .letter('X')
     .off(&["no-xattrs", "no-X"])
     .not_yet(),
-    flag("owner", "preserve owner (super-user only)", |t, g| {
+    flag("owner", "keep the owner (as root)", |t, g| {
         t.preserve.owner = g.on;
         Ok(())
     })
     .letter('o')
     .off(&["no-owner", "no-o"]),
-    flag("group", "preserve group", |t, g| {
+    flag("group", "keep the group", |t, g| {
         t.preserve.group = g.on;
         Ok(())
     })
     .letter('g')
     .off(&["no-group", "no-g"]),
-    flag("devices", "preserve device files (super-user only)", |t, g| {
+    flag("devices", "keep device nodes (as root)", |t, g| {
         t.preserve.devices = g.on;
         Ok(())
     })
     .off(&["no-devices"]),
-    flag("specials", "preserve special files", |t, g| {
+    flag("specials", "keep pipes and sockets", |t, g| {
         t.preserve.specials = g.on;
         Ok(())
     })
@@ -92,12 +92,12 @@ pub const ROWS: &[Row] = &[
     })
     .letter('D')
     .off(&["no-D"]),
-    flag("copy-devices", "copy device contents as a regular file", |t, _| {
+    flag("copy-devices", "copy what a device holds", |t, _| {
         t.change.copy_devices = true;
         Ok(())
     })
     .not_yet(),
-    flag("write-devices", "write to devices as files (implies --inplace)", |t, g| {
+    flag("write-devices", "write into devices (with --inplace)", |t, g| {
         t.change.write_devices = g.on;
         t.change.inplace |= g.on;
         Ok(())
@@ -105,66 +105,66 @@ pub const ROWS: &[Row] = &[
     .off(&["no-write-devices"])
     .not_yet(),
     flag("drop-D", "create no devices and no special files", |_, _| Ok(())).off(&["no-drop-D"]).not_yet(),
-    flag("times", "preserve modification times", |t, g| {
+    flag("times", "keep modification times", |t, g| {
         t.preserve.times = g.on;
         Ok(())
     })
     .letter('t')
     .off(&["no-times", "no-t"]),
-    flag("atimes", "preserve access (use) times", |t, g| {
+    flag("atimes", "keep access times", |t, g| {
         t.preserve.atimes = count(g.on, t.preserve.atimes);
         Ok(())
     })
     .letter('U')
     .off(&["no-atimes", "no-U"]),
-    flag("open-noatime", "avoid changing the atime on opened files", |t, g| {
+    flag("open-noatime", "read without changing access times", |t, g| {
         t.preserve.open_noatime = g.on;
         Ok(())
     })
     .off(&["no-open-noatime"])
     .not_yet(),
-    flag("crtimes", "preserve create times (newness)", |t, g| {
+    flag("crtimes", "keep creation times", |t, g| {
         t.preserve.crtimes = g.on;
         Ok(())
     })
     .letter('N')
     .off(&["no-crtimes", "no-N"])
     .never("rsync: This rsync does not support --crtimes (-N)"),
-    flag("omit-dir-times", "omit directories from --times", |t, g| {
+    flag("omit-dir-times", "but not those of directories", |t, g| {
         t.preserve.omit_dir_times = g.on;
         Ok(())
     })
     .letter('O')
     .off(&["no-omit-dir-times", "no-O"]),
-    flag("omit-link-times", "omit symlinks from --times", |t, g| {
+    flag("omit-link-times", "but not those of symlinks", |t, g| {
         t.preserve.omit_link_times = g.on;
         Ok(())
     })
     .letter('J')
     .off(&["no-omit-link-times", "no-J"]),
-    flag("super", "receiver attempts super-user activities", |t, g| {
+    flag("super", "let the receiver do what only root may", |t, g| {
         t.preserve.super_user = Some(g.on);
         Ok(())
     })
     .off(&["no-super"]),
-    flag("fake-super", "store/recover privileged attrs using xattrs", |_, _| Ok(())).not_yet(),
-    flag("numeric-ids", "don't map uid/gid values by user/group name", |t, _| {
+    flag("fake-super", "keep privileged attributes in extended ones", |_, _| Ok(())).not_yet(),
+    flag("numeric-ids", "use ids as they are, never by name", |t, _| {
         t.preserve.numeric_ids = true;
         Ok(())
     }),
-    valued("usermap", "STRING", "custom username mapping", |t, g| {
+    valued("usermap", "STRING", "map user names", |t, g| {
         t.preserve.user_map = Some(g.value.to_vec());
         t.preserve.owner = true;
         Ok(())
     })
     .not_yet(),
-    valued("groupmap", "STRING", "custom groupname mapping", |t, g| {
+    valued("groupmap", "STRING", "map group names", |t, g| {
         t.preserve.group_map = Some(g.value.to_vec());
         t.preserve.group = true;
         Ok(())
     })
     .not_yet(),
-    valued("chown", "USER:GROUP", "simple username/groupname mapping", |t, g| {
+    valued("chown", "USER:GROUP", "give everything to USER and GROUP", |t, g| {
         let mut parts = g.value.splitn(2, |&b| b == b':');
         let star = |name: &[u8]| [b"*:", name].concat();
         if let Some(user) = parts.next().filter(|name| !name.is_empty()) {

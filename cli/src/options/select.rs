@@ -11,132 +11,137 @@ const MIN_SIZE: SizeRule = SizeRule { name: "min-size", unit: b'b', min: None, m
 
 /// The rows.
 pub const ROWS: &[Row] = &[
-    flag("recursive", "recurse into directories", |t, g| {
+    flag("recursive", "go into directories", |t, g| {
         t.select.recursive = if g.on { Recursive::Explicit } else { Recursive::Off };
         Ok(())
     })
     .letter('r')
     .off(&["no-recursive", "no-r"]),
-    flag("inc-recursive", "build the file list while files already move (default)", |t, g| {
+    flag("inc-recursive", "move files while the list still grows (default)", |t, g| {
         t.select.no_incremental = !g.on;
         Ok(())
     })
     .also(&["i-r"])
     .off(&["no-inc-recursive", "no-i-r"]),
-    flag("dirs", "transfer directories without recursing", |t, g| {
+    flag("dirs", "take directories along without going into them", |t, g| {
         t.select.dirs = Some(g.on);
         Ok(())
     })
     .letter('d')
     .off(&["no-dirs", "no-d"]),
-    flag("old-dirs", "works like --dirs when talking to old rsync", |t, _| {
+    flag("old-dirs", "--dirs for servers that do not know it", |t, _| {
         t.select.old_dirs = true;
         Ok(())
     })
     .also(&["old-d"])
     .not_yet(),
-    flag("relative", "use relative path names", |t, g| {
+    flag("relative", "keep source paths as they are typed", |t, g| {
         t.select.relative = Some(g.on);
         Ok(())
     })
     .letter('R')
     .off(&["no-relative", "no-R"]),
-    flag("implied-dirs", "send the parent directories that --relative implies (default)", |t, g| {
+    flag("implied-dirs", "send the directories that lie on a --relative path (default)", |t, g| {
         t.select.no_implied_dirs = !g.on;
         Ok(())
     })
     .also(&["i-d"])
     .off(&["no-implied-dirs", "no-i-d"]),
-    flag("one-file-system", "don't cross filesystem boundaries; twice: skip mount points", |t, g| {
+    flag("one-file-system", "stay on one file system; twice: leave mount points out too", |t, g| {
         t.select.one_file_system = if g.on { (t.select.one_file_system + 1).min(2) } else { 0 };
         Ok(())
     })
     .letter('x')
     .off(&["no-one-file-system", "no-x"]),
-    flag("update", "skip files that are newer on the receiver", |t, _| {
+    flag("update", "leave alone what is newer at the destination", |t, _| {
         t.select.update = true;
         Ok(())
     })
     .letter('u'),
-    flag("existing", "skip creating new files on the receiver", |t, _| {
+    flag("existing", "change only what the destination has", |t, _| {
         t.select.existing = true;
         Ok(())
     })
     .also(&["ignore-non-existing"]),
-    flag("ignore-existing", "skip updating files that exist on the receiver", |t, _| {
+    flag("ignore-existing", "change nothing that the destination has", |t, _| {
         t.select.ignore_existing = true;
         Ok(())
     }),
-    valued("max-size", "SIZE", "don't transfer any file larger than SIZE", |t, g| {
+    valued("max-size", "SIZE", "leave files of more than SIZE bytes out", |t, g| {
         t.select.max_size = Some(size(g.value, &MAX_SIZE)?);
         Ok(())
     }),
-    valued("min-size", "SIZE", "don't transfer any file smaller than SIZE", |t, g| {
+    valued("min-size", "SIZE", "leave files of less than SIZE bytes out", |t, g| {
         t.select.min_size = Some(size(g.value, &MIN_SIZE)?);
         Ok(())
     }),
-    flag("prune-empty-dirs", "prune empty directory chains from the list", |t, g| {
+    flag("prune-empty-dirs", "leave out directories that hold nothing", |t, g| {
         t.select.prune_empty_dirs = g.on;
         Ok(())
     })
     .letter('m')
     .off(&["no-prune-empty-dirs", "no-m"])
     .not_yet(),
-    flag("checksum", "skip based on checksum, not mod-time and size", |t, g| {
+    flag("checksum", "compare content by checksum, not by size and time", |t, g| {
         t.select.checksum = g.on;
         Ok(())
     })
     .letter('c')
     .off(&["no-checksum", "no-c"]),
-    flag("size-only", "skip files that match in size", |t, _| {
+    flag("size-only", "take files of equal size for equal", |t, _| {
         t.select.size_only = true;
         Ok(())
     }),
-    flag("ignore-times", "don't skip files that match in size and time", |t, _| {
+    flag("ignore-times", "take no file for equal because of size and time", |t, _| {
         t.select.ignore_times = true;
         Ok(())
     })
     .letter('I'),
-    valued("modify-window", "NUM", "set the accuracy for mod-time comparisons", |t, g| {
-        t.select.modify_window = Some(int(g)?);
-        Ok(())
-    })
+    valued(
+        "modify-window",
+        "NUM",
+        "seconds by which times may differ; negative: compare nanoseconds",
+        |t, g| {
+            t.select.modify_window = Some(int(g)?);
+            Ok(())
+        },
+    )
     .letter('@'),
-    flag("copy-links", "transform symlinks into what they point to", |t, _| {
+    flag("copy-links", "send what a symlink points to", |t, _| {
         t.select.copy_links = true;
         Ok(())
     })
     .letter('L'),
-    flag("copy-unsafe-links", "only transform symlinks that leave the tree", |t, _| {
+    flag("copy-unsafe-links", "the same for symlinks that lead out of the tree only", |t, _| {
         t.select.copy_unsafe_links = true;
         Ok(())
     }),
-    flag("safe-links", "ignore symlinks that point outside the tree", |t, _| {
+    flag("safe-links", "leave out symlinks that lead out of the tree", |t, _| {
         t.select.safe_links = true;
         Ok(())
     }),
-    flag("copy-dirlinks", "transform a symlink to a directory into the directory", |t, _| {
+    flag("copy-dirlinks", "send the directory that a symlink points to", |t, _| {
         t.select.copy_dirlinks = true;
         Ok(())
     })
     .letter('k'),
-    flag("keep-dirlinks", "treat a symlinked directory on the receiver as a directory", |t, _| {
+    flag("keep-dirlinks", "use a destination symlink to a directory as the directory", |t, _| {
         t.select.keep_dirlinks = true;
         Ok(())
     })
     .letter('K'),
-    flag("munge-links", "munge symlinks to make them safe and unusable", |_, _| Ok(()))
+    flag("munge-links", "make symlinks harmless by a prefix", |_, _| Ok(()))
         .off(&["no-munge-links"])
         .not_yet(),
-    flag("insecure-links", "follow symlinks in operator paths as older releases did", |_, _| Ok(()))
+    flag("insecure-links", "follow symlinks in paths of options as older releases did", |_, _| Ok(()))
         .off(&["no-insecure-links"])
         .not_yet(),
-    valued("filter", "RULE", "add a file-filtering RULE", |t, g| {
+    valued("filter", "RULE", "add a filter RULE", |t, g| {
         t.select.filters.push(FilterWord::Rule(g.value.to_vec()));
         Ok(())
     })
     .letter('f'),
-    flag("", "same as --filter='dir-merge /.rsync-filter'; repeated: --filter='- .rsync-filter'", |t, _| {
+    flag("", "filter by .rsync-filter files; twice: and leave those out", |t, _| {
         t.select.per_dir_filters = t.select.per_dir_filters.saturating_add(1);
         match t.select.per_dir_filters {
             1 => t.select.filters.push(FilterWord::Rule(b": /.rsync-filter".to_vec())),
@@ -146,50 +151,50 @@ pub const ROWS: &[Row] = &[
         Ok(())
     })
     .letter('F'),
-    valued("exclude", "PATTERN", "exclude files matching PATTERN", |t, g| {
+    valued("exclude", "PATTERN", "leave out what matches PATTERN", |t, g| {
         t.select.filters.push(FilterWord::Exclude(g.value.to_vec()));
         Ok(())
     }),
-    valued("include", "PATTERN", "don't exclude files matching PATTERN", |t, g| {
+    valued("include", "PATTERN", "keep what matches PATTERN, whatever is excluded later", |t, g| {
         t.select.filters.push(FilterWord::Include(g.value.to_vec()));
         Ok(())
     }),
-    valued("exclude-from", "FILE", "read exclude patterns from FILE", |t, g| {
+    valued("exclude-from", "FILE", "read patterns to leave out from FILE", |t, g| {
         t.select.filters.push(FilterWord::ExcludeFrom(g.value.to_vec()));
         Ok(())
     }),
-    valued("include-from", "FILE", "read include patterns from FILE", |t, g| {
+    valued("include-from", "FILE", "read patterns to keep from FILE", |t, g| {
         t.select.filters.push(FilterWord::IncludeFrom(g.value.to_vec()));
         Ok(())
     }),
-    flag("cvs-exclude", "auto-ignore files in the same way CVS does", |t, _| {
+    flag("cvs-exclude", "leave out what CVS leaves out", |t, _| {
         t.select.cvs_exclude = true;
         Ok(())
     })
     .letter('C'),
-    valued("files-from", "FILE", "read list of source-file names from FILE", |t, g| {
+    valued("files-from", "FILE", "take only the names listed in FILE", |t, g| {
         t.select.files_from = Some(g.value.to_vec());
         Ok(())
     }),
-    flag("from0", "all *-from and filter files are delimited by NULs", |t, g| {
+    flag("from0", "names and patterns in files end in NUL", |t, g| {
         t.select.from0 = g.on;
         Ok(())
     })
     .letter('0')
     .off(&["no-from0"]),
-    flag("list-only", "list the files instead of copying them", |t, _| {
+    flag("list-only", "list, copy nothing", |t, _| {
         t.select.list_only = true;
         Ok(())
     }),
-    flag("ignore-missing-args", "ignore missing source args without error", |t, _| {
+    flag("ignore-missing-args", "say nothing of sources that do not exist", |t, _| {
         t.select.ignore_missing_args = true;
         Ok(())
     }),
-    flag("delete-missing-args", "delete missing source args from the destination", |t, _| {
+    flag("delete-missing-args", "delete at the destination what sources lack", |t, _| {
         t.select.delete_missing_args = true;
         Ok(())
     }),
-    flag("qsort", "use qsort for the list", |t, _| {
+    flag("qsort", "sort by another algorithm", |t, _| {
         t.select.qsort = true;
         Ok(())
     })
