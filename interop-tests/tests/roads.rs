@@ -54,6 +54,39 @@ fn over_a_real_sshd() {
     }
 }
 
+/// The built-in transport trusts only hosts in `known_hosts`, and logs in by key file.
+#[test]
+fn over_the_built_in_ssh() {
+    let folder = folder();
+    let work = folder.path();
+    let Some(sshd) = Sshd::start(work).filter(|_| has_stock()) else { return };
+    let ssh = work.join("home/.ssh");
+    std::fs::create_dir_all(&ssh).expect("the work folder is writable");
+    let shell = format!("--rsh=builtin -p {} -i {}/user", sshd.port(), sshd.folder().display());
+    let dst = format!("127.0.0.1:{}/dst/", work.display());
+    let args = ["-aH", "--numeric-ids", "--rsync-path=/usr/bin/rsync", &shell, "src/", &dst];
+    let run = || {
+        let mut command = Command::new("timeout");
+        command.args(["-k5", "60"]).arg(ours()).args(args).current_dir(work).env("HOME", work.join("home"));
+        command.stdin(std::process::Stdio::null()).output().expect("timeout(1) is installed")
+    };
+    let unknown = run();
+    let text = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    if text.contains("this build has no ssh of its own") {
+        println!("skipped: built without the feature ssh2");
+        return;
+    }
+    assert!(!unknown.status.success() && !work.join("dst").exists(), "an unknown host is refused: {text}");
+    let key = std::fs::read_to_string(sshd.folder().join("host.pub")).expect("the host has a key");
+    let known = format!("[127.0.0.1]:{} {key}", sshd.port());
+    std::fs::write(ssh.join("known_hosts"), known).expect("the work folder is writable");
+    let output = run();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let check =
+        Command::new(STOCK).args(["-naHic", "--numeric-ids", "src/", "dst/"]).current_dir(work).output();
+    assert_eq!(String::from_utf8_lossy(&check.expect("stock runs").stdout), "");
+}
+
 #[test]
 fn to_and_from_a_stock_daemon() {
     if !has_stock() {
