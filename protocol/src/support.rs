@@ -1,5 +1,9 @@
 //! What unit tests share: sessions, and captured bytes in the notation of the specification.
 
+use bytes::Bytes;
+
+use crate::codec::Input;
+use crate::error::{Decode, Error, Stop};
 use crate::session::{Compat, Direction, Layout, Recursion, Session, Side, Version};
 use crate::sum::SumKind;
 use crate::transfer::Compressor;
@@ -57,4 +61,39 @@ pub(crate) fn bytes(text: &str) -> Vec<u8> {
         }
     }
     out
+}
+
+/// Decodes everything that a stream holds, with the input cut into chunks of one length.
+pub(crate) fn decode_all<M>(
+    stream: &[u8],
+    chunk: usize,
+    mut decode: impl FnMut(&mut Input) -> Decode<M>,
+) -> Result<Vec<M>, Error> {
+    let mut input = Input::new();
+    let mut messages = Vec::new();
+    for chunk in stream.chunks(chunk) {
+        input.push(Bytes::copy_from_slice(chunk));
+        loop {
+            match decode(&mut input) {
+                Ok(message) => messages.push(message),
+                Err(Stop::Short) => break,
+                Err(Stop::Bad(error)) => return Err(error),
+            }
+        }
+    }
+    assert!(input.is_empty(), "half read");
+    Ok(messages)
+}
+
+/// Returns bytes that do not compress and do not repeat, the same for the same seed.
+pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed | 1;
+    (0..len)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u8
+        })
+        .collect()
 }

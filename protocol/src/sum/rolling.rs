@@ -66,6 +66,9 @@ fn signed(byte: u8) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::support::noise;
+
+    const SEED: u64 = 0x2545_F491_4F6C_DD1D;
 
     fn by_definition(window: &[u8]) -> u32 {
         let n = window.len();
@@ -75,18 +78,6 @@ mod tests {
             s2 += (n - i) as i64 * i64::from(byte as i8);
         }
         (s1 as u32 & 0xFFFF) | (s2 as u32) << 16
-    }
-
-    fn noise(len: usize) -> Vec<u8> {
-        let mut state = 0x2545_F491_4F6C_DD1Du64;
-        (0..len)
-            .map(|_| {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                (state >> 32) as u8
-            })
-            .collect()
     }
 
     #[test]
@@ -99,7 +90,7 @@ mod tests {
 
     #[test]
     fn bulk_sum_follows_the_definition_at_every_length() {
-        let data = noise(4096);
+        let data = noise(SEED, 4096);
         for len in (0..200).chain([1023, 1024, 4095, 4096]) {
             assert_eq!(Rolling::of(&data[..len]).value(), by_definition(&data[..len]), "{len} bytes");
         }
@@ -107,7 +98,7 @@ mod tests {
 
     #[test]
     fn rolling_equals_summing_anew() {
-        let data = noise(3000);
+        let data = noise(SEED, 3000);
         for len in [1usize, 7, 700, 1024] {
             let mut rolling = Rolling::of(&data[..len]);
             for at in 0..data.len() - len {
@@ -119,7 +110,7 @@ mod tests {
 
     #[test]
     fn short_windows_of_small_bytes_agree_with_adler32() {
-        let data: Vec<u8> = noise(31).iter().map(|b| b & 0x7F).collect();
+        let data: Vec<u8> = noise(SEED, 31).iter().map(|b| b & 0x7F).collect();
         for len in 1..=data.len() {
             let adler = adler32::RollingAdler32::from_buffer(&data[..len]).hash();
             let (a, b) = (adler & 0xFFFF, adler >> 16);

@@ -125,9 +125,13 @@ impl Inflate {
         Ok(((self.stream.total_in() - before) as usize, &self.output))
     }
 
-    /// What is to be fed where the sender flushed.
-    pub(super) fn sync_tail() -> &'static [u8] {
-        &SYNC_TAIL
+    /// Puts the tail back where the sender flushed. At that point it has no output of its own:
+    /// fails if the data before it ended anywhere else.
+    pub(super) fn sync(&mut self) -> Result<(), Malformed> {
+        match self.piece(&SYNC_TAIL)? {
+            (used, []) if used == SYNC_TAIL.len() => Ok(()),
+            _ => Err(DAMAGED),
+        }
     }
 
     pub(super) fn wants_history(&self) -> bool {

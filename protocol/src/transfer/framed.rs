@@ -114,7 +114,7 @@ impl FramedEncoder {
 /// ```text
 /// Units ──data──► Expanding ──all handed out──► Units
 ///   │ ──run───► Copying ──last block──► Units
-///   └ anything but data, after data: Expanding the tail of the sync flush first
+///   └ anything but data, after data: the tail of the sync flush goes first
 /// ```
 pub(super) struct FramedDecoder {
     runs: RunReader,
@@ -159,13 +159,13 @@ impl FramedDecoder {
     }
 
     fn unit(&mut self, input: &mut Reader<'_>, count: u32) -> Decode<Option<TokenEvent>> {
-        let flag = input.clone().u8()?;
-        if self.owes_sync && !RunReader::is_data(flag) {
-            self.owes_sync = false;
-            let tail = Bytes::from_static(Inflate::sync_tail());
-            return Ok(self.expand(tail)?.map(TokenEvent::Literal));
+        let unit = self.runs.decode(input)?;
+        if !matches!(unit, Unit::Data(_)) && std::mem::take(&mut self.owes_sync) {
+            if let Expander::Inflate(inflate) = &mut self.form {
+                inflate.sync()?;
+            }
         }
-        match self.runs.decode(input)? {
+        match unit {
             Unit::End => {
                 if let Expander::Inflate(inflate) = &mut self.form {
                     inflate.reset();

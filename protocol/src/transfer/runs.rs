@@ -92,11 +92,6 @@ pub(super) struct RunReader {
 }
 
 impl RunReader {
-    /// Whether a flag byte announces compressed data.
-    pub(super) fn is_data(flag: u8) -> bool {
-        flag & FORM == DEFLATED_DATA
-    }
-
     /// Takes one unit.
     pub(super) fn decode<'a>(&mut self, input: &mut Reader<'a>) -> Decode<Unit<'a>> {
         let flag = input.u8()?;
@@ -104,7 +99,7 @@ impl RunReader {
             *self = RunReader::default();
             return Ok(Unit::End);
         }
-        if Self::is_data(flag) {
+        if flag & FORM == DEFLATED_DATA {
             let len = usize::from(flag & REST) << 8 | usize::from(input.u8()?);
             return input.take(len).map(Unit::Data);
         }

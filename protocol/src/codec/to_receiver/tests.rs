@@ -1,7 +1,7 @@
 use super::*;
 use crate::flist::{EntryFlags, Extra, Mode, NewEntry};
 use crate::session::{Direction, Layout, Side};
-use crate::support::{archive, bytes, incremental, session};
+use crate::support::{archive, bytes, decode_all, incremental, session};
 use crate::transfer::BlockIndex;
 
 /// One line per message, literals joined.
@@ -43,22 +43,10 @@ fn describe(messages: &[ToReceiver]) -> Vec<String> {
     lines
 }
 
-/// Decodes everything, with the input cut into chunks of one length.
 fn decode(session: &Session, stream: &[u8], chunk: usize) -> Result<Vec<ToReceiver>, Error> {
     let mut decoder = ToReceiverDecoder::new(session).unwrap();
-    let mut input = Input::new();
-    let mut messages = Vec::new();
-    for chunk in stream.chunks(chunk) {
-        input.push(Bytes::copy_from_slice(chunk));
-        loop {
-            match decoder.decode(&mut input) {
-                Ok(message) => messages.push(message),
-                Err(Stop::Short) => break,
-                Err(Stop::Bad(error)) => return Err(error),
-            }
-        }
-    }
-    assert!(decoder.is_at_boundary() && input.is_empty(), "half read: {:?}", decoder.state);
+    let messages = decode_all(stream, chunk, |input| decoder.decode(input))?;
+    assert!(decoder.is_at_boundary(), "half read: {:?}", decoder.state);
     Ok(messages)
 }
 

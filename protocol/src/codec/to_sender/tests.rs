@@ -1,23 +1,11 @@
 use super::*;
 use crate::session::Layout;
-use crate::support::{bytes, session};
+use crate::support::{bytes, decode_all, session};
 
-/// Decodes everything, with the input cut into chunks of one length.
 fn decode(session: &Session, stream: &[u8], chunk: usize) -> Result<Vec<ToSender>, Error> {
     let mut decoder = ToSenderDecoder::new(session);
-    let mut input = Input::new();
-    let mut messages = Vec::new();
-    for chunk in stream.chunks(chunk) {
-        input.push(Bytes::copy_from_slice(chunk));
-        loop {
-            match decoder.decode(&mut input) {
-                Ok(message) => messages.push(message),
-                Err(Stop::Short) => break,
-                Err(Stop::Bad(error)) => return Err(error),
-            }
-        }
-    }
-    assert!(decoder.is_at_boundary() && input.is_empty(), "half read: {:?}", decoder.state);
+    let messages = decode_all(stream, chunk, |input| decoder.decode(input))?;
+    assert!(decoder.is_at_boundary(), "half read: {:?}", decoder.state);
     Ok(messages)
 }
 

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use crate::error::Stop;
 use crate::session::Version;
+use crate::support::noise;
 use crate::transfer::{BlockIndex, Compressor, TokenDecoder, TokenEncoder, TokenEvent};
 use crate::wire::Reader;
 
@@ -106,18 +107,6 @@ fn session(compressor: Compressor, version: Version) -> (TokenEncoder, TokenDeco
         TokenEncoder::new(compressor, compressor.level(None).unwrap_or(0), version).unwrap(),
         TokenDecoder::new(compressor, version).unwrap(),
     )
-}
-
-fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed | 1;
-    (0..len)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 32) as u8
-        })
-        .collect()
 }
 
 const BLOCKS: Basis = Basis { block_len: 700, count: 200 };
@@ -235,6 +224,22 @@ fn damaged_data_ends_with_code_12() {
             panic!("{compressor:?}")
         };
         assert_eq!(error.exit_code(), 12, "{compressor:?}");
+    }
+}
+
+#[test]
+fn a_deflate_stream_that_is_not_flushed_before_a_token_ends_with_code_12() {
+    // A stored block of eight bytes, of which two have come; then block 0 and the end.
+    let inside_a_block = [0x40, 7, 0x00, 8, 0, 0xF7, 0xFF, b'a', b'b'];
+    for compressor in [Compressor::Zlib, Compressor::Zlibx] {
+        for token in [0x80, 0x00] {
+            let mut decoder = TokenDecoder::new(compressor, Version::NEWEST).unwrap();
+            let bytes = [&inside_a_block[..], &[token]].concat();
+            let Err(Stop::Bad(error)) = decode(&mut decoder, &BLOCKS, &bytes, 99) else {
+                panic!("{compressor:?}")
+            };
+            assert_eq!(error.exit_code(), 12, "{compressor:?}");
+        }
     }
 }
 
