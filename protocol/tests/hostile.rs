@@ -156,6 +156,10 @@ fn names_and_fields_of_entries() {
         [&[0xA0, 0, 1, b'f'][..], &[0, 0, 0], &[0x65, 0x25, 0x7D, 0x93], &[0xF0, 0, 0, 0, 0x7F]].concat();
     let group = [&[0x82, 0, 1, b'f'][..], &[5]].concat();
     let ahead = [&[0x82, 0, 1, b'f'][..], &[0]].concat();
+    // The flags of a first link, 0x1204, and a regular file.
+    let first_link = [&[0x92, 0x04], &entry(b"f", FILE)[1..]].concat();
+    let layout = Layout { hard_links: false, ..receiving().layout };
+    let without_links = Session { layout, ..receiving() };
     expect(vec![
         ("climbing", receiving(), entry(b"../x", FILE), "unsafe", 4),
         ("climbing inside", receiving(), entry(b"a/../../x", FILE), "unsafe", 4),
@@ -172,7 +176,9 @@ fn names_and_fields_of_entries() {
         ("nothing to delete was announced", receiving(), entry(b"f", 0), "mode", 2),
         ("a link to nothing", receiving(), group, "hard-link", 2),
         ("a link to itself", receiving(), ahead, "hard-link", 2),
+        ("a link without -H", without_links, first_link, "not asked for", 2),
         ("a file as the top", receiving(), entry(b".", FILE), "not a directory", 2),
+        ("a file as the top, by no name at all", receiving(), entry(b"", FILE), "not a directory", 2),
         ("endless flags", receiving(), vec![0xFF], "too long", 12),
     ]);
 }
@@ -190,25 +196,43 @@ fn segments_and_indexes() {
     let twice = then(&[&[0xFF, 0x65], list(&[(b"d/x", FILE)]).as_slice(), &[0xFF, 0xFE, 0, 0]].concat());
     let outside = then(&[&[0xFF, 0x65], entry(b"e/x", FILE).as_slice()].concat());
     let after_end = then(&[0xFF, 0x01, 0xFF, 0x64]);
+    let ends_twice = then(&[0xFF, 0x01, 0xFF, 0xFE, 0, 0]);
+    // The second "d" is blank, and has index 3 and directory number 2.
+    let merged = list(&[(b".", DIR), (b"d", DIR), (b"d", DIR)]);
+    let then_merged = |rest: &[u8]| [&merged, rest].concat();
+    let plain = |rest: &[u8]| [&list(&[(b"f", FILE)]), rest].concat();
+    let old = Session { version: Version::new(30).unwrap(), ..receiving() };
     expect(vec![
         ("a directory that was not listed", incremental(), then(&[0xFF, 0x7F]), "directory index", 2),
         ("the same directory twice", incremental(), twice, "directory index", 2),
         ("an entry of another directory", incremental(), outside, "outside the directory", 4),
         ("a segment after the end of lists", incremental(), after_end, "index", 2),
+        ("the end of lists twice", incremental(), ends_twice, "index -2", 2),
+        ("a first list with a path", incremental(), entry(b"d/x", FILE), "outside the directory", 4),
+        ("the segment of a duplicate", incremental(), then_merged(&[0xFF, 0x66]), "directory index", 2),
+        ("the segment of the top", incremental(), then(&[0xFF, 0x64]), "directory index", 2),
+        ("an item of a duplicate", incremental(), then_merged(&[0x04, 0, 0x20]), "cleared file index 3", 2),
+        ("data of a listed directory", incremental(), then(&[0x01, 0, 0x80]), "non-regular file: 0", 2),
         (
-            "a segment without recursion",
-            receiving(),
-            [list(&[(b"f", FILE)]), vec![0xFF, 0x64]].concat(),
-            "index",
+            "the directory of a list that has none",
+            incremental(),
+            [list(&[(b"d", DIR)]), vec![0x01, 0, 0x20]].concat(),
+            "index 0",
             2,
         ),
+        ("an end of phase before the end of lists", incremental(), then(&[0x00]), "ended before", 2),
+        ("the end of segments without recursion", receiving(), plain(&[0xFF, 0x01]), "index -2", 2),
+        ("a signal that does not exist", receiving(), plain(&[0xFF, 0x03]), "index -4", 2),
+        ("deletions before 31", old, plain(&[0xFF, 0x02]), "index -3", 2),
         (
-            "an index of no list",
+            "too many deletions",
             receiving(),
-            [list(&[(b"f", FILE)]), vec![0x09, 0, 0x80]].concat(),
-            "index 8",
+            plain(&[0xFF, 0x02, 0xF0, 1, 0, 0, 0x10, 0, 0, 0, 0]),
+            "delete count",
             2,
         ),
+        ("a segment without recursion", receiving(), plain(&[0xFF, 0x64]), "index", 2),
+        ("an index of no list", receiving(), plain(&[0x09, 0, 0x80]), "index 8", 2),
         (
             "data of a directory",
             receiving(),
@@ -223,13 +247,7 @@ fn segments_and_indexes() {
             "index 2147483647",
             2,
         ),
-        (
-            "more phases than there are",
-            receiving(),
-            [list(&[(b"f", FILE)]), vec![0; 24]].concat(),
-            "follows the goodbye",
-            2,
-        ),
+        ("more phases than there are", receiving(), plain(&[0; 24]), "follows the goodbye", 2),
     ]);
 }
 
@@ -272,6 +290,10 @@ fn requests_of_a_generator() {
         ("2^31 blocks", sending(), want(&[i32::MAX, 700, 16, 0]), "checksum count", 2),
         ("sums longer than the digest", sending(), want(&[1, 700, 17, 0]), "checksum length", 2),
         ("a long second name", sending(), vec![0x01, 0x00, 0x90, 0x90, 0x00], "second name", 2),
+        ("negative blocks", sending(), want(&[1, -1, 16, 0]), "block length", 2),
+        ("blocks of nothing", sending(), want(&[1, 0, 16, 0]), "block length", 2),
+        ("huge blocks", sending(), want(&[1, 131_073, 16, 0]), "block length", 2),
+        ("a remainder above the block", sending(), want(&[1, 700, 16, 701]), "remainder", 2),
         ("the sender's own signal", sending(), vec![0xFF, 0x01], "index", 2),
         ("a segment", sending(), vec![0xFF, 0x64], "index", 2),
         ("too many deletions", sending(), counts, "", 2),
@@ -302,6 +324,21 @@ fn deflate_bomb() -> Vec<u8> {
 fn items(data: &[u8]) -> Vec<u8> {
     let item = |piece: &[u8]| [&[0x40 | (piece.len() >> 8) as u8, piece.len() as u8], piece].concat();
     data.chunks(16_383).flat_map(item).collect()
+}
+
+#[test]
+fn abbreviated_links_do_not_copy_what_they_repeat() {
+    let target = vec![b't'; 4000];
+    // A symlink that leads group 0, and links to it of seven bytes each.
+    let mut leader = [&[0x92, 0x04], &entry(b"l", LINK)[1..]].concat();
+    leader.extend_from_slice(&[0x8F, 0xA0]);
+    leader.extend_from_slice(&target);
+    let links = (0..20_000u32)
+        .flat_map(|n| [0x82, 0x04, 3, b'a' + (n / 26 % 26) as u8, b'a' + (n % 26) as u8, b'l', 0]);
+    let bytes: Vec<u8> = leader.into_iter().chain(links).collect();
+    let (result, held) = measured(|| read(&receiving(), &bytes));
+    assert_eq!(result, Ok(()));
+    assert!(held < bytes.len() * 100, "held {held} bytes for {}", bytes.len());
 }
 
 #[test]

@@ -337,8 +337,10 @@ impl EntryDecoder {
             Some(HardLink::Inode { dev, .. }) => self.previous.dev = dev,
             Some(HardLink::Group { .. }) | None => {}
         }
-        if kind == FileKind::Directory || !self.form.layout.hard_links {
+        if kind == FileKind::Directory {
             parsed.extra.hard_link = None;
+        } else if parsed.flags.contains(WireFlags::HARD_LINKED) && !self.form.layout.hard_links {
+            return Err(PeerMisbehaved::Rule("a hard link was not asked for").into());
         }
         let entry = NewEntry {
             path: &path,

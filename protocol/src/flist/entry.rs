@@ -4,6 +4,8 @@
 //! [`EntryRef`]; it is made from a [`NewEntry`]. [`OwnedEntry`] outlives its segment.
 //! Wire: protocol/doc/10-file-list.md#3-field-order-of-one-entry
 
+use std::sync::Arc;
+
 use super::RelPath;
 
 /// What kind of thing an entry is.
@@ -165,8 +167,9 @@ pub struct IdName {
 /// The rarer fields of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Extra {
-    /// Target of a symlink, if links are preserved.
-    pub link_target: Option<Box<[u8]>>,
+    /// Target of a symlink, if links are preserved. Shared: an abbreviated hard link of a few
+    /// bytes must not cost as much as the target it copies.
+    pub link_target: Option<Arc<[u8]>>,
     /// Number of a device, if devices are preserved.
     pub rdev: Option<Rdev>,
     /// Hard-link group.
