@@ -23,6 +23,8 @@ pub struct Input {
     len: usize,
     /// A copy of the first bytes of the queue, kept while a straddling unit is incomplete.
     joined: Vec<u8>,
+    /// The chunk that the copy goes on with, and where in it: nothing is walked twice.
+    join_at: (usize, usize),
 }
 
 impl Input {
@@ -83,31 +85,35 @@ impl Input {
             self.chunks.pop_front();
         }
         self.len -= n;
-        self.joined.clear();
+        self.unjoin();
         piece
     }
 
     /// Extends the joined copy to at least `wanted` bytes, or to everything.
     fn join(&mut self, wanted: usize) {
         let target = wanted.min(self.len);
-        let mut skip = self.joined.len();
-        for chunk in &self.chunks {
-            if self.joined.len() >= target {
-                break;
+        let (index, within) = &mut self.join_at;
+        while self.joined.len() < target {
+            let Some(chunk) = self.chunks.get(*index) else { return };
+            let rest = &chunk[*within..];
+            let n = rest.len().min(target - self.joined.len());
+            self.joined.extend_from_slice(&rest[..n]);
+            *within += n;
+            if n == rest.len() {
+                (*index, *within) = (*index + 1, 0);
             }
-            if skip >= chunk.len() {
-                skip -= chunk.len();
-                continue;
-            }
-            let n = (chunk.len() - skip).min(target - self.joined.len());
-            self.joined.extend_from_slice(&chunk[skip..skip + n]);
-            skip = 0;
         }
+    }
+
+    /// Forgets the copy, whose first bytes are about to go.
+    fn unjoin(&mut self) {
+        self.joined.clear();
+        self.join_at = (0, 0);
     }
 
     /// Drops the first `n` bytes.
     fn skip(&mut self, mut n: usize) {
-        self.joined.clear();
+        self.unjoin();
         self.len -= n;
         while n > 0 {
             let Some(front) = self.chunks.front_mut() else { return };
