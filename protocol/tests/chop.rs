@@ -77,8 +77,9 @@ fn handshakes_stop_at_the_same_byte() {
             [(Side::Client, &recorded.down, opened.down), (Side::Server, &recorded.up, opened.up)]
         {
             let mut handshake = Handshake::new(recorded.offer(side, opened.client.seed)).unwrap();
-            let mut taken = if side == Side::Client { recorded.start.down } else { recorded.start.up };
-            for upto in taken..=input.len() {
+            let start = if side == Side::Client { recorded.start.down } else { recorded.start.up };
+            let mut taken = start;
+            for upto in start..=input.len() {
                 match handshake.feed(&input[taken..upto]).unwrap() {
                     Progress::NeedMore { consumed } => taken += consumed,
                     Progress::Done { consumed, .. } => {

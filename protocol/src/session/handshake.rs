@@ -4,7 +4,7 @@
 //! lies behind the end stays unconsumed: it is the multiplexed stream.
 //! Wire: protocol/doc/02-session-start.md#22-start-handshake-raw-bytes-remote-shell
 
-use super::names::{check_implied, implied_sum, sum_kinds, NameList, Named};
+use super::names::{check_implied, sum_kinds, NameList, Named};
 use super::{
     Capabilities, Compat, CompressWish, Direction, IncrementalRecursion, Layout, Recursion, Session, Side,
     SumChoice, SumName, Version,
@@ -219,7 +219,7 @@ impl Handshake {
             );
         }
         if self.offer.sums.is_none() && !self.negotiates_sum() {
-            check_implied(&self.sums, self.offer.side, implied_sum(self.version))?;
+            check_implied(&self.sums, self.offer.side, SumName::implied(self.version))?;
         }
         if self.offer.compress == CompressWish::Negotiate && !self.negotiates_compressor() {
             check_implied(&self.compressors, self.offer.side, Compressor::Zlib)?;

@@ -16,13 +16,17 @@ pub(super) trait Named: Copy + PartialEq + 'static {
     const KIND: &'static str;
     /// Strongest first; the last one stands in a server's list only.
     const CANONICAL: &'static [Self];
+    /// Names that are understood but never sent.
+    const ALIASES: &'static [(&'static str, Self)] = &[];
 
     /// Returns the name that goes into lists.
     fn name(self) -> &'static str;
 
     /// Finds a name, ignoring case.
     fn find(name: &str) -> Option<Self> {
-        Self::CANONICAL.iter().copied().find(|c| c.name().eq_ignore_ascii_case(name))
+        let canonical = Self::CANONICAL.iter().map(|c| (c.name(), *c));
+        let mut known = canonical.chain(Self::ALIASES.iter().copied());
+        known.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, c)| c)
     }
 }
 
@@ -56,6 +60,7 @@ impl Named for SumName {
         SumName::Sha1,
         SumName::None,
     ];
+    const ALIASES: &'static [(&'static str, SumName)] = &[("xxhash", SumName::Xxh64)];
 
     fn name(self) -> &'static str {
         match self {
@@ -68,18 +73,11 @@ impl Named for SumName {
             SumName::None => "none",
         }
     }
-
-    fn find(name: &str) -> Option<Self> {
-        if name.eq_ignore_ascii_case("xxhash") {
-            return Some(SumName::Xxh64);
-        }
-        Self::CANONICAL.iter().copied().find(|c| c.name().eq_ignore_ascii_case(name))
-    }
 }
 
 impl SumName {
     /// Returns the default where no names are exchanged.
-    fn implied(version: Version) -> SumName {
+    pub(super) fn implied(version: Version) -> SumName {
         if version.defaults_to_md5() {
             SumName::Md5
         } else {
@@ -325,11 +323,6 @@ pub(super) fn check_implied<T: Named>(
         Side::Client => no_choice::<T>(implied, list.text()),
         Side::Server => no_choice::<T>(list.text(), implied),
     })
-}
-
-/// Returns the checksum that goes without saying.
-pub(super) fn implied_sum(version: Version) -> SumName {
-    SumName::implied(version)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Wire: protocol/doc/20-transfer.md#22-iflags-bits
 
-use crate::error::{Decode, Misuse, PeerMisbehaved, Stop};
+use crate::error::{Decode, Misuse};
 use crate::limits::PATH_MAX;
 use crate::session::Version;
 use crate::wire::{put_u16, put_vstring, Reader};
@@ -128,7 +128,7 @@ impl Item {
             false => None,
         };
         let xname = match flags.contains(ItemFlags::XNAME_FOLLOWS) {
-            true => Some(decode_xname(input)?),
+            true => Some(input.vstring("length of a second name", PATH_MAX)?.into()),
             false => None,
         };
         Ok(Item { flags, basis, xname })
@@ -171,18 +171,10 @@ impl Item {
     }
 }
 
-fn decode_xname(input: &mut Reader<'_>) -> Decode<Box<[u8]>> {
-    match input.vstring("xname", PATH_MAX) {
-        Ok(xname) => Ok(xname.into()),
-        Err(Stop::Short) => Err(Stop::Short),
-        // Unlike other over-long names this one ends with exit code 2.
-        Err(Stop::Bad(_)) => Err(PeerMisbehaved::Rule("the second name of an item is too long").into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Stop;
 
     fn version(number: u32) -> Version {
         Version::new(number).unwrap()

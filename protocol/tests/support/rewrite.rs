@@ -12,7 +12,7 @@ use suisei_protocol::flist::{EntryDecoder, Listed, NewEntry, Segment, SegmentBui
 use suisei_protocol::message::ToReceiver;
 use suisei_protocol::session::Session;
 use suisei_protocol::wire::{NdxCoder, Reader};
-use suisei_protocol::Stop;
+use suisei_protocol::{Decode, Stop};
 
 use super::events::print;
 use super::replay::{Files, Message};
@@ -26,6 +26,14 @@ pub struct Piece {
     pub text: String,
 }
 
+fn unless_short<M>(decoded: Decode<M>) -> Option<M> {
+    match decoded {
+        Ok(message) => Some(message),
+        Err(Stop::Short) => None,
+        Err(stop) => panic!("{stop:?}"),
+    }
+}
+
 pub fn to_sender(writer: &Session, reader: &Session, data: &[u8]) -> Vec<Piece> {
     let mut decoder = ToSenderDecoder::new(reader);
     let mut encoder = ToSenderEncoder::new(writer);
@@ -33,11 +41,7 @@ pub fn to_sender(writer: &Session, reader: &Session, data: &[u8]) -> Vec<Piece> 
     input.push(Bytes::copy_from_slice(data));
     let (mut pieces, mut at) = (Vec::new(), 0);
     loop {
-        let message = match decoder.decode(&mut input) {
-            Ok(message) => message,
-            Err(Stop::Short) => return pieces,
-            Err(stop) => panic!("{stop:?}"),
-        };
+        let Some(message) = unless_short(decoder.decode(&mut input)) else { return pieces };
         let range = at..data.len() - input.len();
         at = range.end;
         let mut bytes = Vec::new();
@@ -56,11 +60,7 @@ pub fn to_receiver(recorded: &Recorded, writer: &Session, reader: &Session, data
     input.push(Bytes::copy_from_slice(data));
     let (mut pieces, mut at) = (Vec::new(), 0);
     loop {
-        let message = match decoder.decode(&mut input) {
-            Ok(message) => message,
-            Err(Stop::Short) => return pieces,
-            Err(stop) => panic!("{stop:?}"),
-        };
+        let Some(message) = unless_short(decoder.decode(&mut input)) else { return pieces };
         let range = at..data.len() - input.len();
         at = range.end;
         let as_sent = lists.as_sent(&message, &data[range.clone()]);
