@@ -34,7 +34,7 @@ pub fn escape(line: &[u8], high: HighBytes) -> Cow<'_, [u8]> {
 }
 
 fn is_plain(body: &[u8]) -> bool {
-    body.iter().all(|&b| b >= 0x20 && b < 0x80 && b != b'\\' || b == b'\t')
+    body.iter().all(|&b| (0x20..0x80).contains(&b) && b != b'\\' || b == b'\t')
 }
 
 fn escape_body(body: &[u8], high: HighBytes, out: &mut Vec<u8>) {

@@ -121,10 +121,10 @@ impl Observer for Forwarder {
             Event::Failed { who, failure } => self.failed(who, failure),
             Event::DeletionSkipped => self.info(words::deletion_skipped().to_vec()),
             Event::DeleteLimit { skipped } => self.error(TextKind::Warning, words::delete_limit(skipped)),
-            Event::DestinationCreated { path, levels } => {
-                if self.settings.info.of(Info::Name) >= 1 || self.settings.itemizes == Itemizes::Yes {
-                    self.info(words::destination_created(path, levels));
-                }
+            Event::DestinationCreated { path, levels }
+                if self.settings.info.of(Info::Name) >= 1 || self.settings.itemizes == Itemizes::Yes =>
+            {
+                self.info(words::destination_created(path, levels));
             }
             Event::DeltaMode { enabled } if self.settings.debug.of(Debug::Flist) >= 1 => {
                 self.info(words::delta_mode(enabled).to_vec());
