@@ -198,7 +198,7 @@ impl<'a> Generator<'a> {
     fn finished(&mut self, ndx: Ndx, fate: Fate) -> Result<(), Failure> {
         let was_delayed = self.delayed.remove(&ndx);
         match self.in_flight.remove(&ndx) {
-            Some(size) => self.in_flight_bytes -= size,
+            Some(size) => self.in_flight_bytes = self.in_flight_bytes.saturating_sub(size),
             None if was_delayed => {}
             None => return Ok(()),
         }

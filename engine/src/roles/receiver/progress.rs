@@ -43,7 +43,9 @@ impl Meter {
     pub(super) fn add(&mut self, segment: &Segment) {
         self.known += segment.len();
         if self.is_wanted {
-            self.known_size += segment.iter().map(|(_, entry)| size_of(entry)).sum::<u64>();
+            // A peer may name any sizes: their sum is for display only.
+            self.known_size =
+                segment.iter().map(|(_, entry)| size_of(entry)).fold(self.known_size, u64::saturating_add);
         }
     }
 
@@ -112,5 +114,42 @@ fn size_of(entry: EntryRef<'_>) -> u64 {
     match entry.kind() {
         FileKind::Regular | FileKind::Symlink if !entry.is_blank() => entry.size(),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use suisei_protocol::flist::{EntryFlags, Extra, Mode, NewEntry, SegmentBuilder};
+
+    use super::*;
+
+    #[test]
+    fn sizes_that_no_disk_holds_do_not_overflow() {
+        let mut list = SegmentBuilder::new(Ndx(0), None);
+        for path in [b"a", b"b", b"c"] {
+            let entry = NewEntry {
+                path,
+                mode: Mode(0o100_644),
+                size: i64::MAX as u64,
+                mtime: 0,
+                mtime_nsec: 0,
+                uid: 0,
+                gid: 0,
+                flags: EntryFlags::empty(),
+            };
+            list.push(entry, Extra::default()).unwrap();
+        }
+        let mut meter = Meter {
+            is_wanted: true,
+            known: 0,
+            known_size: 0,
+            is_complete: false,
+            transferred: 0,
+            size: 0,
+            reported: None,
+            to_check: 0,
+        };
+        meter.add(&list.finish());
+        assert_eq!((meter.known, meter.known_size), (3, u64::MAX));
     }
 }

@@ -240,6 +240,9 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
             return Ok(());
         }
         let Asked { found, base } = self.segments.ask(ndx)?;
+        if found.position.is_none() {
+            return Err(Error::from(PeerMisbehaved::UnknownIndex(ndx)).into());
+        }
         let entry = found.entry();
         if let Some(base) = base.filter(|_| !entry.is_dir()) {
             self.unconfirmed.remove(self.ctx, ndx, &base, entry);

@@ -293,6 +293,21 @@ fn transfers_of_the_wrong_thing_or_too_late_are_fatal() {
 }
 
 #[test]
+fn confirmations_of_what_no_list_holds_are_fatal() {
+    let root = worked_example();
+    // 0 stands for the top directory itself, 99 for nothing.
+    for ndx in [0, 99] {
+        let mut options = recursive();
+        options.place.remove_source = true;
+        let source = arguments(root.path(), &["nt/"]);
+        let messages = vec![ToSender::Succeeded(Ndx(ndx))];
+        let session = session(32, Recursion::Incremental);
+        let (result, ..) = play::<Infallible>(session, options, source, messages);
+        assert_eq!(result.unwrap_err().exit_code(), 2, "{ndx}");
+    }
+}
+
+#[test]
 fn a_dry_run_is_only_echoed() {
     let root = worked_example();
     let mut options = recursive();
