@@ -140,9 +140,16 @@ impl Resolution<'_> {
     }
 
     fn enter(&self, path: &[u8]) -> Result<Destination, Failure> {
-        match Tree::open_trusted(as_path(path), self.links) {
+        // A directory that may not be searched can be held, but nothing below it reached.
+        let opened = Tree::open_trusted(as_path(path), self.links)
+            .and_then(|tree| tree.root().check_search().map(|()| tree));
+        match opened {
             Ok(tree) => Ok(Destination { tree: Arc::new(tree), rename: None, is_new: false }),
-            Err(error) => Err(selection(&format!("change_dir#1 \"{}\" failed", full_name(path)), &error)),
+            Err(error) => {
+                let name = full_name(path);
+                let slash = if self.ends_in_slash() { "/" } else { "" };
+                Err(selection(&format!("change_dir#1 \"{name}{slash}\" failed"), &error))
+            }
         }
     }
 
@@ -258,8 +265,13 @@ fn trimmed(path: &[u8]) -> &[u8] {
 
 /// Returns the absolute form of a destination.
 fn full_name(path: &[u8]) -> String {
-    let path = trimmed(path);
-    String::from_utf8_lossy(&Tree::missing(as_path(path)).full_name(RelPath::ROOT)).into_owned()
+    let full = Tree::missing(as_path(path)).full_name(RelPath::ROOT);
+    let named = match full.strip_suffix(b"/.") {
+        Some(b"") => b"/",
+        Some(named) => named,
+        None => &full,
+    };
+    String::from_utf8_lossy(named).into_owned()
 }
 
 fn selection(what: &str, error: &io::Error) -> Failure {

@@ -96,6 +96,11 @@ impl Dir {
         self.stat_by(name, meta::of_member_following)
     }
 
+    /// Fails if the directory may not be searched, so that no member of it can be reached.
+    pub fn check_search(&self) -> io::Result<()> {
+        meta::of_member(self.held()?, b".").map(drop)
+    }
+
     fn stat_by(
         &self,
         name: &[u8],

@@ -49,6 +49,8 @@ pub struct Deletion {
     chain: Option<Chain>,
     directories_last: bool,
     one_file_system: bool,
+    /// What the lists so far say of errors at the sender.
+    errors: IoErrors,
     /// Whether `IO error encountered` was said.
     announced: bool,
     /// Deletions that count for `--max-delete`.
@@ -72,6 +74,7 @@ impl Deletion {
             chain,
             directories_last: ctx.session.version.sorts_directories_last(),
             one_file_system: options.select.one_file_system > 0,
+            errors: IoErrors::empty(),
             announced: false,
             done: 0,
             skipped: 0,
@@ -92,6 +95,12 @@ impl Deletion {
     /// Returns how many deletions `--max-delete` stopped.
     pub fn skipped(&self) -> u64 {
         self.skipped
+    }
+
+    /// Takes errors of the sender's that came with, or before, what is scanned next. What a later
+    /// list says does not hold back an earlier one, so that the outcome does not hang on timing.
+    pub fn learn(&mut self, errors: IoErrors) {
+        self.errors |= errors;
     }
 
     /// Scans a directory: what `is_listed` does not know and no filter protects is extraneous.
@@ -193,7 +202,7 @@ impl Deletion {
 
     /// An error of the sender's might be why something is not listed.
     fn is_stopped(&mut self, ctx: &Context) -> bool {
-        let stopped = ctx.io_errors().contains(IoErrors::GENERAL) && !self.options.ignore_errors;
+        let stopped = self.errors.contains(IoErrors::GENERAL) && !self.options.ignore_errors;
         if stopped && !self.announced {
             self.announced = true;
             ctx.report(Event::DeletionSkipped);

@@ -190,6 +190,8 @@ impl<'a> Generator<'a> {
         self.ctx.add_io_errors(segment.io_errors());
         if self.ctx.options.preserve.hard_links {
             self.links.learn(&segment);
+            // Stock reads ahead for links, and learns of errors early then.
+            self.deletion.learn(segment.io_errors());
         }
         self.segments.push(segment);
     }

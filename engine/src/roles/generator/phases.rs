@@ -105,6 +105,8 @@ impl Generator<'_> {
 
     fn delete_late(&mut self) {
         if self.deletion.when() == Some(DeleteWhen::After) {
+            // Files that could not be sent count by now, too.
+            self.deletion.learn(self.ctx.io_errors());
             if let Some(segment) = self.segments.walked_whole() {
                 let listed: HashSet<&[u8]> = self.listed(&segment);
                 self.delete_everywhere(&segment, &listed);

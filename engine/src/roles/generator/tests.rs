@@ -57,8 +57,12 @@ fn shown(what: &str, ndx: Ndx, item: &Item) -> String {
 }
 
 /// An entry in short: a name with `/` behind is a directory, `@TARGET` makes a symlink, `&N` puts
-/// a file into hard-link group N. Files have 5 bytes and changed at second 1000.
+/// a file into hard-link group N, `!` (last) is an error at the sender. Files have 5 bytes and
+/// changed at second 1000.
 fn push(builder: &mut SegmentBuilder, text: &str) {
+    if text == "!" {
+        return builder.set_io_errors(IoErrors::GENERAL);
+    }
     let mut extra = Extra::default();
     let mut mode = 0o100_644;
     let mut size = 5;
@@ -358,6 +362,22 @@ fn deletion_during_the_walk_reports_and_counts() {
     let ran = run_on(root.path(), options, messages);
     assert_eq!(ran.heard.take().iter().filter(|line| *line == "DeletionSkipped").count(), 1);
     assert!(root.path().join("kept").exists());
+}
+
+#[test]
+fn an_error_holds_back_deletions_from_its_own_list_on() {
+    let root = temp();
+    for dir in ["", "a/", "z/"] {
+        fs::create_dir_all(root.path().join(dir)).unwrap();
+        put(root.path(), &format!("{dir}extra"));
+    }
+    let mut options = archive();
+    options.preserve.hard_links = false;
+    options.delete.when = Some(DeleteWhen::During);
+    let lists: &[(&str, &[&str])] = &[("", &["./", "a/", "z/"]), ("a/", &[]), ("z/", &["!"])];
+    run_on(root.path(), options, incremental(lists));
+    let left = ["extra", "a/extra", "z/extra"].map(|name| root.path().join(name).exists());
+    assert_eq!(left, [false, false, true], "as in stock, though all lists had arrived");
 }
 
 #[test]

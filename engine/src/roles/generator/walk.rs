@@ -27,6 +27,7 @@ impl Generator<'_> {
     pub(super) fn walk_whole(&mut self) -> Result<(), Failure> {
         if let Some(segment) = self.whole_list()? {
             let listed = self.listed(&segment);
+            self.deletion.learn(segment.io_errors());
             if self.deletion.when() == Some(DeleteWhen::Before) {
                 self.delete_everywhere(&segment, &listed);
             }
@@ -130,6 +131,7 @@ impl Generator<'_> {
 
     fn walk_segment(&mut self, segment: &Segment) -> Result<(), Failure> {
         let gap = segment.gap_entry();
+        self.deletion.learn(segment.io_errors());
         if let Some(entry) = gap {
             let path = self.destination.path(entry);
             let open = self.directory(Ndx(segment.start().0 - 1), entry, path)?;
