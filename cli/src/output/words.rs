@@ -217,7 +217,11 @@ pub fn cause(who: Who, failure: &Failure) -> Vec<u8> {
         Failure::Protocol(error @ (WireError::PeerIncompatible(_) | WireError::Misuse(_))) => {
             format!("{error}\n")
         }
-        Failure::Protocol(error) => format!("{error} [{name}]\n"),
+        Failure::Protocol(error) => match error.to_string() {
+            // Stock says these without a name.
+            text if text.starts_with("ERROR: ") => format!("{text}\n"),
+            text => format!("{text} [{name}]\n"),
+        },
         Failure::Selection { text } | Failure::FileIo { text } | Failure::Usage { text } => {
             format!("{text}\n")
         }
