@@ -72,7 +72,11 @@ pub(super) struct WakePipe {
 
 impl WakePipe {
     pub(super) fn new() -> io::Result<Self> {
-        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        // Not every system can make the pair closed on exec in one call.
+        let (read, write) = rustix::pipe::pipe()?;
+        for end in [&read, &write] {
+            rustix::io::fcntl_setfd(end, rustix::io::FdFlags::CLOEXEC)?;
+        }
         Ok(WakePipe { read, write: std::sync::Mutex::new(Some(write)) })
     }
 
