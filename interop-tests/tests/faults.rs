@@ -170,3 +170,27 @@ fn a_closed_pipe_ends_the_run_quietly() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(!text.contains("panicked"), "{text}");
 }
+
+/// Files of sysfs claim a page and hold a few bytes: to a reader they shrink.
+#[test]
+fn a_source_that_ends_early_leaves_the_old_file() {
+    let source = "/sys/class/net/lo/mtu";
+    if fs::metadata(source).map_or(0, |meta| meta.len()) < 100 {
+        println!("skipped: no sysfs");
+        return;
+    }
+    for options in ["-a", "-aS", "-a --no-W"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let work = folder.path();
+        trees::file(work, "dst/mtu", b"old", 0o644);
+        let mut args: Vec<&str> = options.split(' ').collect();
+        args.extend([source, "dst/"]);
+        let output = run(work, &ours_text(), &args);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(23), "{options}: {text}");
+        assert!(text.contains("[sender] read errors mapping \"/sys/class/net/lo/mtu\": No data"), "{text}");
+        assert!(text.contains("ERROR: mtu failed verification -- update discarded."), "{text}");
+        assert_eq!(fs::read(work.join("dst/mtu")).expect("it stays"), b"old", "{options}");
+        assert!(leftovers(work).is_empty());
+    }
+}

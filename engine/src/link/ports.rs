@@ -62,6 +62,8 @@ pub struct LocalSource {
     pub file: File,
     /// Its size when it was opened, in bytes.
     pub size: u64,
+    /// Its full name, for messages.
+    pub name: Vec<u8>,
 }
 
 /// Whether a link can hand over an open source.

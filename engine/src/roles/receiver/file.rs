@@ -13,8 +13,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use bytes::Bytes;
+use rustix::io::Errno;
 use suisei_protocol::error::PeerMisbehaved;
-use suisei_protocol::flist::{EntryRef, Ndx};
+use suisei_protocol::flist::{EntryRef, IoErrors, Ndx};
 use suisei_protocol::message::{Fate, FromReceiver, ToReceiver};
 use suisei_protocol::session::Direction;
 use suisei_protocol::transfer::{BasisKind, BlockIndex, Compressor, Item, SumHead, Token};
@@ -27,7 +28,7 @@ use crate::context::Reporter;
 use crate::delta::{Holes, Output, Patch, PatchError, Patched};
 use crate::failure::reason;
 use crate::link::{Handover, Inbox, LocalSource};
-use crate::observe::{Class, Event, ItemReport, Moment, Note, Problem, What};
+use crate::observe::{Class, Event, ItemReport, Moment, Note, Problem, What, Who};
 use crate::options::Partial;
 use crate::sys::copy;
 use crate::{Context, Failure};
@@ -50,6 +51,8 @@ struct Content {
     literal: u64,
     matched: u64,
     flaw: Option<io::Error>,
+    /// Whether a local source could not be read to its end: like a wrong sum.
+    is_cut: bool,
 }
 
 /// What moved, for the log.
@@ -180,7 +183,7 @@ impl Receiver<'_> {
             };
             self.ctx.report_problem(Problem { who: WHO, class: Class::Transfer, what });
         }
-        if content.sum.as_ref().is_some_and(|ours| *ours != sum) {
+        if content.is_cut || content.sum.as_ref().is_some_and(|ours| *ours != sum) {
             return Ok((self.mismatch(draft, entry, &spot, is_redo), moved));
         }
         let fate = match self.site().place(draft, ndx, entry, &spot, is_redo)? {
@@ -237,9 +240,9 @@ impl Receiver<'_> {
             Ending::Source(source) => source,
         };
         if options.sparse {
-            let flaw = self.pour(&source, &mut patch, entry)?;
+            let is_cut = self.pour(&source, &mut patch, entry)?;
             let patched = patch.finish().map_err(|error| (self.write_failure(entry, error), true))?;
-            return Ok((Content { sum: None, flaw, ..Content::from(patched) }, self.end(inbox)?));
+            return Ok((Content { sum: None, is_cut, ..Content::from(patched) }, self.end(inbox)?));
         }
         drop(patch);
         let content = self.copy(&source, output, draft.is_in_place(), entry)?;
@@ -285,26 +288,42 @@ impl Receiver<'_> {
         }
     }
 
-    /// Reads a local source through the patch, which finds runs of zeros. Returns a read error.
+    /// Reads a local source through the patch, which finds runs of zeros. Whether it was cut short.
     fn pour(
         &mut self,
         source: &LocalSource,
         patch: &mut Patch<'_>,
         entry: EntryRef<'_>,
-    ) -> Result<Option<io::Error>, (Failure, bool)> {
-        let mut piece = vec![0; LOCAL_PIECE.min(usize::try_from(source.size).unwrap_or(LOCAL_PIECE).max(1))];
-        loop {
+    ) -> Result<bool, (Failure, bool)> {
+        let mut piece = vec![0; LOCAL_PIECE.min(usize::try_from(source.size).unwrap_or(LOCAL_PIECE))];
+        while patch.len() < source.size {
             self.ctx.check_interrupt().map_err(|failure| (failure, true))?;
-            match source.file.read_at(&mut piece, patch.len()) {
-                Ok(0) => return Ok(None),
+            let left = usize::try_from(source.size - patch.len()).unwrap_or(usize::MAX);
+            let piece_len = piece.len().min(left);
+            match source.file.read_at(&mut piece[..piece_len], patch.len()) {
+                Ok(0) => {
+                    self.report_cut(source, &Errno::NODATA.into());
+                    return Ok(true);
+                }
                 Ok(n) => {
                     patch.literal(&piece[..n]).map_err(|error| (self.write_failure(entry, error), true))?
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Ok(Some(error)),
+                Err(error) => {
+                    self.report_cut(source, &error);
+                    return Ok(true);
+                }
             }
             self.meter.advance(self.ctx, patch.len());
         }
+        Ok(false)
+    }
+
+    /// Says in the sender's place that it could not read a source to its end.
+    fn report_cut(&self, source: &LocalSource, error: &io::Error) {
+        self.ctx.add_io_errors(IoErrors::GENERAL);
+        let what = What::Reason { text: "read errors mapping", path: &source.name, error };
+        self.ctx.report_problem(Problem { who: Who::Sender, class: Class::Transfer, what });
     }
 
     /// Copies a local source inside the kernel where it can.
@@ -333,6 +352,7 @@ impl Receiver<'_> {
             Ok(())
         });
         let (len, flaw) = match copied {
+            Ok(len) if len < source.size => (len, Some(Errno::NODATA.into())),
             Ok(len) => (len, None),
             Err(_) if ctx.check_interrupt().is_err() => return Err((Failure::Interrupted, reached > 0)),
             Err(error) if is_about_writing(&error) => {
@@ -340,7 +360,10 @@ impl Receiver<'_> {
             }
             Err(error) => (reached, Some(error)),
         };
-        Ok(Content { sum: None, len, literal: len, matched: 0, flaw })
+        if let Some(error) = &flaw {
+            self.report_cut(source, error);
+        }
+        Ok(Content { sum: None, len, literal: len, matched: 0, flaw: None, is_cut: flaw.is_some() })
     }
 
     /// Takes the end of a file whose source was handed over.
@@ -409,6 +432,7 @@ impl From<Patched> for Content {
             literal: patched.literal,
             matched: patched.matched,
             flaw: patched.flaw,
+            is_cut: false,
         }
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn send<L: Handover>(
     // Only what passes piece by piece can be slowed down.
     let may_hand_over = !ctx.options.report.sums && ctx.options.limits.bytes_per_second.is_none();
     let file = match basis.head.count {
-        0 if may_hand_over => match L::wrap(LocalSource { file, size: meta.size }) {
+        0 if may_hand_over => match L::wrap(LocalSource { file, size: meta.size, name: full_name() }) {
             Ok(local) => return hand_over(outbox, local, meta.size),
             Err(LocalSource { file, .. }) => file,
         },
