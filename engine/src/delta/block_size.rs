@@ -2,7 +2,7 @@
 //!
 //! Wire: protocol/doc/20-transfer.md#32-block-length, protocol/doc/20-transfer.md#33-strong-sum-length-s2length
 
-use suisei_protocol::limits::{BLOCK_COUNT_MAX, BLOCK_LEN_MAX, OLD_BLOCK_LEN_MAX};
+use suisei_protocol::limits::BLOCK_COUNT_MAX;
 use suisei_protocol::session::Version;
 use suisei_protocol::sum::SumKind;
 use suisei_protocol::transfer::SumHead;
@@ -36,10 +36,7 @@ pub(super) fn cut(
     if len == 0 {
         return Some(SumHead::default());
     }
-    let max = match version.caps_blocks_at_128k() {
-        true => BLOCK_LEN_MAX,
-        false => OLD_BLOCK_LEN_MAX,
-    };
+    let max = SumHead::block_len_max(version);
     let block_len =
         block_size.filter(|&size| size != 0).map_or_else(|| block_len(len, max), |size| size.min(max));
     let count = len.div_ceil(u64::from(block_len));

@@ -126,13 +126,6 @@ impl ToReceiverEncoder {
         Ok(())
     }
 
-    /// Whether literals travel as they are: the caller may then write
-    /// [`put_literal_head`](crate::transfer::put_literal_head) and the bytes of a
-    /// `Token::Literal` itself, without copying them.
-    pub fn literals_are_plain(&self) -> bool {
-        self.tokens.is_plain()
-    }
-
     /// Whether [`ToReceiverEncoder::add_history`] must be called for every block token.
     pub fn wants_history(&self) -> bool {
         self.tokens.wants_history()

@@ -230,11 +230,6 @@ impl Version {
     pub fn has_basis_types(self) -> bool {
         self.0 >= 29
     }
-
-    /// Whether ACLs and extended attributes can be sent (30).
-    pub fn has_acls_and_xattrs(self) -> bool {
-        self.0 >= 30
-    }
 }
 
 impl fmt::Debug for Version {

@@ -15,4 +15,4 @@ mod zstd;
 pub use item::{BasisKind, Item, ItemFlags};
 pub use signature::{BlockSignature, SumHead};
 pub use stats::{DeleteCounts, TransferStats};
-pub use token::{put_literal_head, BlockIndex, Compressor, Token, TokenDecoder, TokenEncoder, TokenEvent};
+pub use token::{BlockIndex, Compressor, Token, TokenDecoder, TokenEncoder, TokenEvent};

@@ -28,10 +28,7 @@ impl SumHead {
     ///
     /// Wire: protocol/doc/20-transfer.md#31-layout
     pub fn decode(input: &mut Reader<'_>, version: Version, sum: SumKind) -> Decode<SumHead> {
-        let block_max = match version.caps_blocks_at_128k() {
-            true => BLOCK_LEN_MAX,
-            false => OLD_BLOCK_LEN_MAX,
-        };
+        let block_max = SumHead::block_len_max(version);
         let (count, block_len, sum_len, remainder) = (input.i32()?, input.i32()?, input.i32()?, input.i32()?);
         let count = bounded("checksum count", count, BLOCK_COUNT_MAX)?;
         let block_len = bounded("block length", block_len, block_max)?;
@@ -41,6 +38,14 @@ impl SumHead {
         let sum_len = bounded("checksum length", sum_len, sum.len() as u32)? as u8;
         let remainder = bounded("remainder length", remainder, block_len)?;
         Ok(SumHead { count, block_len, sum_len, remainder })
+    }
+
+    /// Returns the longest block that a version allows, in bytes.
+    pub fn block_len_max(version: Version) -> u32 {
+        match version.caps_blocks_at_128k() {
+            true => BLOCK_LEN_MAX,
+            false => OLD_BLOCK_LEN_MAX,
+        }
     }
 
     /// Appends the sum head.

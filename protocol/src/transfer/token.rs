@@ -70,19 +70,13 @@ impl TokenEncoder {
         match &mut self.0 {
             Encoder::Plain => {
                 for piece in data.chunks(crate::limits::LITERAL_WRITTEN_MAX) {
-                    put_literal_head(piece.len(), out);
+                    put_i32(piece.len() as i32, out);
                     out.extend_from_slice(piece);
                 }
                 Ok(())
             }
             Encoder::Framed(encoder) => encoder.literal(data, out),
         }
-    }
-
-    /// Whether literals are not compressed: the caller may then write [`put_literal_head`] and
-    /// the bytes themselves without copying them.
-    pub fn is_plain(&self) -> bool {
-        matches!(self.0, Encoder::Plain)
     }
 
     /// Appends a reference to a block.
@@ -118,11 +112,6 @@ impl TokenEncoder {
         }
         Ok(())
     }
-}
-
-/// Appends the head of an uncompressed literal of `len` bytes (1 to 2^31-1).
-pub fn put_literal_head(len: usize, out: &mut Vec<u8>) {
-    put_i32(len as i32, out);
 }
 
 /// What one step of a [`TokenDecoder`] found.

@@ -91,7 +91,15 @@ fn lengths_that_a_stock_client_refuses() {
     for (tag, length) in [(0x31, 1), (0x1D, 3), (0x28, 3), (0x5D, 5), (0x6D, 0)] {
         assert_eq!(refuse(tag, length), Malformed::MessageLength { code: tag - 7, length }.into());
     }
-    assert_eq!(refuse(0x09, 5120), Malformed::TextOverflow(5120).into());
+    for tag in [0x08, 0x09, 0x0A, 0x0B] {
+        assert_eq!(refuse(tag, 5120), Malformed::TextOverflow(5120).into());
+    }
+    let pushing = client(Direction::Sending, 32);
+    assert_eq!(frames(&pushing, &[0, 0x14, 0, 0x6C]), Err(Malformed::TextOverflow(5120).into()));
+    let mut removing = pushing;
+    removing.layout.confirm = true;
+    let short = Malformed::MessageLength { code: 100, length: 20 };
+    assert_eq!(frames(&removing, &[20, 0, 0, 0x6B]), Err(short.into()), "the form of a local run");
     for tag in [0x0D, 0x10, 0x11, 0xFF] {
         assert_eq!(refuse(tag, 4), Malformed::Tag(tag).into());
     }
