@@ -284,16 +284,11 @@ mod tests {
 
     #[test]
     fn names_split_at_their_last_component() {
-        let table: [(&[u8], (&[u8], &[u8])); 6] = [
-            (b"d", (b".", b"d")),
-            (b"a/d//", (b"a", b"d")),
-            (b"/d", (b"/", b"d")),
-            (b"/a/d", (b"/a", b"d")),
-            (b"/", (b".", b"")),
-            (b"..", (b".", b"..")),
-        ];
-        for (named, expected) in table {
-            assert_eq!(split(named), expected);
+        let table = ["d: . d", "a/d//: a d", "/d: / d", "/a/d: /a d", "/: . ", "..: . .."];
+        for line in table {
+            let (named, expected) = line.split_once(": ").unwrap();
+            let (parent, name) = split(named.as_bytes());
+            assert_eq!([parent, name].join(&b' '), expected.as_bytes(), "{named}");
         }
     }
 }

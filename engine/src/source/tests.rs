@@ -380,7 +380,7 @@ fn a_relative_argument_may_lead_through_a_symlink_but_nothing_below_it_may() {
 fn an_unreadable_directory_is_an_empty_segment_with_an_error() {
     let root = worked_example();
     let dir = root.path().join("nt/A");
-    fs::set_permissions(&dir, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o0)).unwrap();
     let is_root = crate::sys::users::effective_uid() == 0;
     let (segments, heard, ctx) =
         lines(32, Recursion::Incremental, recursive(), arguments(root.path(), &["nt/"]));

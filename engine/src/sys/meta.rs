@@ -62,10 +62,11 @@ impl Target<'_> {
     pub fn chown(self, uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
         let uid = uid.filter(|&id| id != u32::MAX).map(Uid::from_raw);
         let gid = gid.filter(|&id| id != u32::MAX).map(Gid::from_raw);
-        Ok(match self {
+        match self {
             Target::Open(fd) => fchown(fd, uid, gid)?,
             Target::Member(dir, name) => rustix::fs::chownat(dir, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?,
-        })
+        }
+        Ok(())
     }
 
     /// Changes the permission bits. A symlink is refused.
@@ -80,10 +81,11 @@ impl Target<'_> {
     pub fn set_times(self, times: &Times) -> io::Result<()> {
         let times =
             Timestamps { last_access: timespec(times.atime), last_modification: timespec(times.mtime) };
-        Ok(match self {
+        match self {
             Target::Open(fd) => futimens(fd, &times)?,
             Target::Member(dir, name) => utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)?,
-        })
+        }
+        Ok(())
     }
 }
 

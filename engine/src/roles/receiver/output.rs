@@ -59,10 +59,13 @@ impl<'a> Spot<'a> {
     }
 }
 
+/// `--temp-dir`, with its name for messages.
+type TempDir = (Arc<Dir>, Vec<u8>);
+
 /// Makes outputs.
 #[derive(Debug)]
 pub(super) struct Workshop {
-    temp_dir: Option<(Arc<Dir>, Vec<u8>)>,
+    temp_dir: Option<TempDir>,
     in_place: bool,
 }
 
@@ -133,7 +136,7 @@ pub fn check_temp_dir(ctx: &Context, destination: &Destination) -> Result<(), Fa
 }
 
 /// Opens `--temp-dir`; a relative one lies below the destination.
-fn open_temp_dir(ctx: &Context, destination: &Destination) -> Result<Option<(Arc<Dir>, Vec<u8>)>, Failure> {
+fn open_temp_dir(ctx: &Context, destination: &Destination) -> Result<Option<TempDir>, Failure> {
     let Some(named) = ctx.options.place.temp_dir.as_deref().filter(|_| !ctx.options.dry_run) else {
         return Ok(None);
     };
