@@ -22,7 +22,7 @@ fn strings(arguments: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = arguments;
     while let Some(start) = rest.find('"') {
-        let bytes = rest[start + 1..].as_bytes();
+        let bytes = &rest.as_bytes()[start + 1..];
         let mut end = 0;
         while end < bytes.len() && bytes[end] != b'"' {
             end += if bytes[end] == b'\\' { 2 } else { 1 };
