@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use suisei_interop_tests::lines::comparable;
 use suisei_interop_tests::peers::{has_stock, Mode, Peer, Run};
-use suisei_interop_tests::scenarios::{Before, Scenario, SCENARIOS};
+use suisei_interop_tests::scenarios::{scenarios, Before, Scenario};
 use suisei_interop_tests::snapshot::{now, snapshot};
 use suisei_interop_tests::trees;
 
@@ -19,6 +19,7 @@ struct Outcome {
     err: Vec<String>,
     destination: Vec<String>,
     source: Vec<String>,
+    also: Vec<String>,
 }
 
 /// Trees that are built once and copied for every run.
@@ -44,7 +45,8 @@ fn outcome(templates: &Templates, row: &Scenario, mode: Mode, client: Peer, serv
     let folder = tempfile::Builder::new().prefix("run").tempdir().expect("a temporary folder");
     let work = folder.path();
     templates.copy("mixed", &work.join("src"));
-    Scenario::prepare(work);
+    trees::file(&work.join("src"), ".rules", b"- *.sh\n", 0o644);
+    trees::set_time(&work.join("src"), trees::PAST + 10, 77);
     match row.before {
         Before::Absent => {}
         Before::Older => templates.copy("older", &work.join("dst")),
@@ -53,6 +55,7 @@ fn outcome(templates: &Templates, row: &Scenario, mode: Mode, client: Peer, serv
             assert!(status.is_ok_and(|s| s.success()), "cp copies the source");
         }
     }
+    row.prepare(work);
     let text = row.options.replace("{work}", work.to_str().expect("temporary folders have plain names"));
     let options: Vec<&str> = text.split(' ').filter(|w| !w.is_empty()).collect();
     let sources: Vec<&str> = row.sources.split(' ').collect();
@@ -73,7 +76,13 @@ fn outcome(templates: &Templates, row: &Scenario, mode: Mode, client: Peer, serv
         err: comparable(&output.stderr, work),
         destination: snapshot(&work.join("dst"), start),
         source: snapshot(&work.join("src"), start),
+        also: row.also.iter().flat_map(|item| beside(work, item, start)).collect(),
     }
+}
+
+/// Returns the lines of an item beside the two trees, each with the item's name.
+fn beside(work: &Path, item: &str, start: u64) -> Vec<String> {
+    snapshot(&work.join(item), start).into_iter().map(|line| format!("{item}: {line}")).collect()
 }
 
 /// Returns what differs, line by line.
@@ -98,6 +107,7 @@ fn compare(expected: &Outcome, got: &Outcome) -> String {
     difference("err", &expected.err, &got.err, &mut report);
     difference("dst", &expected.destination, &got.destination, &mut report);
     difference("src", &expected.source, &got.source, &mut report);
+    difference("also", &expected.also, &got.also, &mut report);
     report
 }
 
@@ -136,12 +146,13 @@ fn every_row_agrees_with_stock() {
     }
     let only = std::env::var("SUISEI_ROW").ok();
     let templates = Templates::build();
+    let rows = scenarios();
     let next = AtomicUsize::new(0);
     let results = Mutex::new((0, Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                while let Some(row) = SCENARIOS.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if only.as_ref().is_some_and(|only| row.options != only) {
                         continue;
                     }
@@ -154,6 +165,6 @@ fn every_row_agrees_with_stock() {
         }
     });
     let (runs, failures) = results.into_inner().expect("all threads ended");
-    println!("{} rows, {runs} runs, {} differ", SCENARIOS.len(), failures.len());
+    println!("{} rows, {runs} runs, {} differ", rows.len(), failures.len());
     assert!(failures.is_empty(), "{} of {runs} runs differ:\n{}", failures.len(), failures.join("\n"));
 }

@@ -1,0 +1,5 @@
+//! Other directories as a basis, and similar names.
+
+use super::Scenario;
+
+pub(super) const ROWS: &[Scenario] = &[];

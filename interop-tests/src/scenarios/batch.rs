@@ -1,0 +1,5 @@
+//! Batch files, limits and clocks.
+
+use super::Scenario;
+
+pub(super) const ROWS: &[Scenario] = &[];

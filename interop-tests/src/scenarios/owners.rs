@@ -1,0 +1,5 @@
+//! ACLs, modes, owners and times beyond `-a`.
+
+use super::Scenario;
+
+pub(super) const ROWS: &[Scenario] = &[];
