@@ -49,8 +49,6 @@ pub struct Select {
     pub filter_lines: LineEnd,
     /// Texts whose words this end's CVS list ends with: `$HOME/.cvsignore`, then `$CVSIGNORE`.
     pub cvs_names: Vec<Vec<u8>>,
-    /// `-C`.
-    pub cvs_exclude: bool,
     /// `--existing`.
     pub existing_only: bool,
     /// `--ignore-existing`.
@@ -75,7 +73,7 @@ pub struct Select {
     pub delete_missing_args: bool,
     /// `--no-inc-recursive` is false here.
     pub incremental: bool,
-    /// Names that restrict the transfer (`--files-from`), already read; nothing: no such option.
+    /// `--trust-sender`: names that were not asked for are accepted.
     pub trust_sender: bool,
 }
 

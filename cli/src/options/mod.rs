@@ -19,6 +19,7 @@ pub mod row;
 mod select;
 pub mod server_args;
 pub mod typed;
+mod wishes;
 
 use row::Row;
 

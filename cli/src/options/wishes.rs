@@ -1,0 +1,238 @@
+//! What is made of [`Wishes`]: the engine's options, and what is brought to the handshake.
+//!
+//! Wire: protocol/doc/02-session-start.md#224-other-version-dependent-defaults-settled-here
+
+use std::time::Duration;
+
+use suisei_engine::filter::LineEnd;
+use suisei_engine::options::{
+    self as engine, DeleteWhen, ItemDetail, Limits, Partial, Report, SourceLinks, TransferOptions,
+};
+use suisei_engine::run::{allows_incremental, layout};
+use suisei_protocol::filter::Rule;
+use suisei_protocol::session::{Capabilities, CompressWish, Direction, Offer, Side, SumChoice, Version};
+
+use super::environment::Environment;
+use super::meaning::{misuse, Wishes};
+use super::typed::{Append, During, Remove, Stderr};
+use crate::exit::Refusal;
+use crate::output::format::Format;
+use crate::output::info::Info;
+
+impl Wishes {
+    /// What ends a line of a filter file.
+    pub fn filter_lines(&self) -> LineEnd {
+        if self.typed.select.from0 {
+            LineEnd::Nul
+        } else {
+            LineEnd::Newline
+        }
+    }
+
+    /// Where messages go.
+    pub fn stderr(&self) -> Stderr {
+        self.typed.output.stderr.unwrap_or(Stderr::Errors)
+    }
+
+    /// Whether replaced files stay in their directories.
+    pub fn backs_up_in_place(&self) -> bool {
+        self.backup && self.backup_dir.is_none()
+    }
+
+    /// Whether an item format is active: one was typed, or names are shown.
+    pub fn shows_items(&self) -> bool {
+        self.format.is_some() || self.info.of(Info::Name) >= 1
+    }
+
+    /// Whether item lines hold `%i`.
+    pub fn itemizes(&self) -> bool {
+        self.has_escape(b"i")
+    }
+
+    fn has_escape(&self, letter: &[u8]) -> bool {
+        self.format.as_ref().is_some_and(|format| Format::parse(format).has(letter))
+    }
+
+    /// Returns the engine's options. `filters` are this end's rules; `local`: no peer is involved.
+    pub fn transfer(&self, filters: Vec<Rule>, version: Version, local: bool) -> TransferOptions {
+        let t = &self.typed;
+        TransferOptions {
+            select: self.selection(filters),
+            compare: engine::Compare {
+                checksum: t.select.checksum,
+                size_only: t.select.size_only,
+                ignore_times: t.select.ignore_times,
+                modify_window: t.select.modify_window.unwrap_or(0),
+            },
+            preserve: self.preservation(),
+            delete: engine::Delete {
+                when: self.deletion_time(version),
+                excluded: t.change.delete_excluded,
+                max: t.change.max_delete.map(|max| max as u64),
+                force: t.change.force,
+                ignore_errors: t.change.ignore_errors,
+            },
+            place: self.placement(),
+            delta: engine::Delta {
+                whole_file: self.whole_file.unwrap_or(local) && t.change.append == Append::Off,
+                block_size: Some(t.delta.block_size).filter(|&size| size > 0),
+            },
+            limits: Limits {
+                timeout: Some(t.delta.timeout).filter(|&s| s > 0).map(|s| Duration::from_secs(s as u64)),
+                bytes_per_second: Some(t.delta.bwlimit * 1024).filter(|&rate| rate > 0),
+            },
+            report: Report {
+                items: if self.reports_all_items() { ItemDetail::All } else { ItemDetail::Changed },
+                up_to_date: self.info.of(Info::Name) >= 2,
+                list_only: self.listing,
+                progress: self.info.of(Info::Progress) >= 1,
+                sums: self.has_escape(b"C"),
+            },
+            dry_run: t.change.dry_run,
+        }
+    }
+
+    fn reports_all_items(&self) -> bool {
+        // A server is told by `%I`.
+        let told = self.typed.connect.server && self.has_escape(b"I");
+        self.itemizes() && (told || self.typed.output.itemize > 1 || self.info.of(Info::Name) >= 2)
+    }
+
+    fn selection(&self, filters: Vec<Rule>) -> engine::Select {
+        let s = &self.typed.select;
+        engine::Select {
+            recursive: self.recursive,
+            dirs: self.dirs,
+            relative: self.relative,
+            implied_dirs: !s.no_implied_dirs,
+            one_file_system: s.one_file_system,
+            filters,
+            filter_lines: self.filter_lines(),
+            cvs_names: Vec::new(),
+            existing_only: s.existing,
+            ignore_existing: s.ignore_existing,
+            update_only: s.update,
+            max_size: s.max_size,
+            min_size: s.min_size,
+            prune_empty_dirs: s.prune_empty_dirs,
+            symlinks: match () {
+                () if s.copy_links => SourceLinks::FollowAll,
+                () if s.copy_unsafe_links => SourceLinks::FollowUnsafe,
+                () if s.copy_dirlinks => SourceLinks::FollowDirs,
+                () => SourceLinks::Keep,
+            },
+            safe_links: s.safe_links,
+            keep_dirlinks: s.keep_dirlinks,
+            ignore_missing_args: s.ignore_missing_args || s.delete_missing_args,
+            delete_missing_args: s.delete_missing_args,
+            incremental: !s.no_incremental && !s.qsort,
+            trust_sender: self.typed.connect.trust_sender,
+        }
+    }
+
+    fn preservation(&self) -> engine::Preserve {
+        let p = &self.typed.preserve;
+        let root = rustix::process::geteuid().is_root();
+        engine::Preserve {
+            links: p.links,
+            perms: p.perms,
+            executability: p.executability,
+            owner: p.owner,
+            group: p.group,
+            times: p.times,
+            omit_dir_times: p.omit_dir_times || self.backs_up_in_place(),
+            omit_link_times: p.omit_link_times,
+            devices: p.devices,
+            specials: p.specials,
+            hard_links: p.hard_links > 0,
+            atimes: p.atimes > 0,
+            numeric_ids: p.numeric_ids,
+            super_user: p.super_user.unwrap_or(root),
+        }
+    }
+
+    /// When deletion happens at a version, if it does.
+    pub fn deletion_time(&self, version: Version) -> Option<DeleteWhen> {
+        let c = &self.typed.change;
+        let explicit = match (c.delete_during, c.delete_before, c.delete_after) {
+            (Some(During::Plain), ..) => Some(DeleteWhen::During),
+            (Some(During::Delay), ..) => Some(DeleteWhen::Delay),
+            (None, true, _) => Some(DeleteWhen::Before),
+            (None, _, true) => Some(DeleteWhen::After),
+            (None, false, false) => None,
+        };
+        let plain = if version.deletes_during() { DeleteWhen::During } else { DeleteWhen::Before };
+        self.deleting.then(|| explicit.unwrap_or(plain))
+    }
+
+    fn placement(&self) -> engine::Place {
+        let c = &self.typed.change;
+        engine::Place {
+            inplace: self.inplace,
+            append: match c.append {
+                Append::Off => engine::Append::Off,
+                Append::Plain => engine::Append::Plain,
+                Append::Verify => engine::Append::Verify,
+            },
+            partial: match &self.partial_dir {
+                Some(dir) => Partial::Dir(dir.clone()),
+                None if self.partial => Partial::Keep,
+                None => Partial::Discard,
+            },
+            delay_updates: c.delay_updates,
+            temp_dir: c.temp_dir.clone(),
+            backup: self.backup,
+            backup_dir: self.backup_dir.clone(),
+            backup_suffix: self.suffix.clone(),
+            sparse: c.sparse,
+            preallocate: c.preallocate,
+            fsync: c.fsync,
+            remove_source: c.remove != Remove::Nothing,
+            mkpath: c.mkpath,
+        }
+    }
+
+    /// Returns what a client offers, in its direction.
+    pub fn capabilities(&self, direction: Direction) -> Capabilities {
+        let options = self.transfer(Vec::new(), self.version, false);
+        Capabilities::ours(allows_incremental(&options, direction))
+    }
+
+    /// Returns what this end brings to the handshake.
+    pub fn offer(
+        &self,
+        side: Side,
+        direction: Direction,
+        environment: &Environment,
+    ) -> Result<Offer, Refusal> {
+        let text = |name| environment.value(name).map(|list| String::from_utf8_lossy(list).into_owned());
+        let options = self.transfer(Vec::new(), self.version, false);
+        Ok(Offer {
+            side,
+            direction,
+            version: self.version,
+            agreed: None,
+            capabilities: self.capabilities(direction),
+            recursion: allows_incremental(&options, direction),
+            sums: self.sums()?,
+            compress: match &self.compressor {
+                _ if !self.compress => CompressWish::Off,
+                None => CompressWish::Negotiate,
+                Some(name) => CompressWish::parse(name).map_err(misuse)?,
+            },
+            compress_level: self.typed.delta.compress_level,
+            seed: self.typed.delta.checksum_seed,
+            checksum_list: text("RSYNC_CHECKSUM_LIST"),
+            compress_list: text("RSYNC_COMPRESS_LIST"),
+            layout: layout(&options),
+        })
+    }
+
+    /// Returns the checksums that were chosen by name.
+    pub fn sums(&self) -> Result<Option<SumChoice>, Refusal> {
+        match &self.typed.delta.checksum_choice {
+            Some(names) => SumChoice::parse(&String::from_utf8_lossy(names)).map_err(misuse),
+            None => Ok(None),
+        }
+    }
+}
