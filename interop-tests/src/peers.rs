@@ -55,9 +55,34 @@ pub enum Mode {
     Pull,
 }
 
+/// As whom both ends run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum User {
+    /// The user who runs the tests.
+    Caller,
+    /// Nobody: an ordinary user. Only root can become it.
+    Nobody,
+}
+
+impl User {
+    /// The ids of nobody.
+    pub const NOBODY: u32 = 65_534;
+
+    /// Returns those that the tests can be.
+    pub fn all() -> &'static [User] {
+        if crate::trees::is_root() {
+            &[User::Caller, User::Nobody]
+        } else {
+            &[User::Caller]
+        }
+    }
+}
+
 /// One run of a client.
 #[derive(Debug, Clone)]
 pub struct Run<'a> {
+    /// The program under test, where the user can reach it.
+    pub ours: &'a Path,
     /// The folder that holds `src` and `dst`; the working directory of both ends.
     pub work: &'a Path,
     /// Who the user starts.
@@ -66,6 +91,8 @@ pub struct Run<'a> {
     pub server: Peer,
     /// How they are joined.
     pub mode: Mode,
+    /// As whom they run.
+    pub user: User,
     /// Options.
     pub options: &'a [&'a str],
     /// Source arguments, relative to `work`.
@@ -75,19 +102,26 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Runs the client to its end, at most a minute, as the calling user.
+    /// Runs the client to its end, at most a minute.
     pub fn output(&self) -> Output {
         self.command().output().expect("timeout(1) is installed")
     }
 
     /// Returns the command.
     pub fn command(&self) -> Command {
-        let mut command = Command::new("timeout");
-        command.arg("-k5").arg("60").arg(self.client.program());
+        let mut command = match self.user {
+            User::Caller => Command::new("timeout"),
+            User::Nobody => {
+                let mut command = Command::new("setpriv");
+                command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "timeout"]);
+                command
+            }
+        };
+        command.arg("-k5").arg("60").arg(self.program(self.client));
         command.args(self.options);
         if self.mode != Mode::Local {
             command.arg("-e").arg(remote_shell(self.work));
-            command.arg(format!("--rsync-path={}", self.server.program().display()));
+            command.arg(format!("--rsync-path={}", self.program(self.server).display()));
         }
         for source in self.sources {
             command.arg(self.place(source, Mode::Pull));
@@ -98,6 +132,13 @@ impl Run<'_> {
         command.current_dir(self.work).env("LC_ALL", "C.UTF-8").env("TZ", "UTC").env_remove("RSYNC_RSH");
         command.stdin(Stdio::null());
         command
+    }
+
+    fn program(&self, peer: Peer) -> PathBuf {
+        match peer {
+            Peer::Stock => peer.program(),
+            Peer::Ours => self.ours.to_owned(),
+        }
     }
 
     fn place(&self, path: &str, remote_in: Mode) -> String {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use suisei_interop_tests::peers::{Mode, Peer, Run};
+use suisei_interop_tests::peers::{ours, Mode, Peer, Run, User};
 use suisei_interop_tests::trees;
 
 /// Whether strace is there and may trace; prints why the test is skipped if not.
@@ -56,6 +56,8 @@ fn leaks(line: &str, secret: &str) -> bool {
 fn traced(work: &Path, mode: Mode, options: &[&str]) -> Vec<String> {
     let log = work.join("trace");
     let run = Run {
+        ours: &ours(),
+        user: User::Caller,
         work,
         client: Peer::Ours,
         server: Peer::Ours,

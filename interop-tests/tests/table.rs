@@ -1,12 +1,13 @@
 //! Every row of the table, with stock at either end: same tree, same lines, same exit code.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 
 use suisei_interop_tests::lines::comparable;
-use suisei_interop_tests::peers::{has_stock, Mode, Peer, Run};
+use suisei_interop_tests::peers::{has_stock, ours, remote_shell, Mode, Peer, Run, User};
 use suisei_interop_tests::scenarios::{scenarios, Before, Scenario};
 use suisei_interop_tests::snapshot::{now, snapshot};
 use suisei_interop_tests::trees;
@@ -22,7 +23,7 @@ struct Outcome {
     also: Vec<String>,
 }
 
-/// Trees that are built once and copied for every run.
+/// Trees that are built once and copied for every run, and the program where all users reach it.
 struct Templates {
     folder: tempfile::TempDir,
 }
@@ -32,6 +33,9 @@ impl Templates {
         let folder = tempfile::tempdir().expect("a temporary folder");
         trees::mixed(&folder.path().join("mixed"));
         trees::older(&folder.path().join("older"));
+        std::fs::copy(ours(), folder.path().join("suisei")).expect("the binary can be copied");
+        let reachable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), reachable).expect("the folder is ours");
         Templates { folder }
     }
 
@@ -41,7 +45,33 @@ impl Templates {
     }
 }
 
-fn outcome(templates: &Templates, row: &Scenario, mode: Mode, client: Peer, server: Peer) -> Outcome {
+/// Which end is which, and as whom they run.
+#[derive(Debug, Clone, Copy)]
+struct Setting {
+    mode: Mode,
+    user: User,
+    client: Peer,
+    server: Peer,
+}
+
+/// Gives the trees to nobody, but for what is owned by others.
+fn hand_over(work: &Path) {
+    let id = User::NOBODY;
+    let status = Command::new("find")
+        .arg(work)
+        .args(["-user", "0", "!", "-name", "null", "-exec", "chown", "-h", &format!("{id}:{id}"), "{}", "+"])
+        .status();
+    assert!(status.is_ok_and(|s| s.success()), "find and chown are installed");
+    // chown(1) takes these bits away.
+    let setuid = work.join("src/setuid");
+    if setuid.exists() {
+        let mode = std::fs::Permissions::from_mode(0o4755);
+        std::fs::set_permissions(setuid, mode).expect("root may set any mode");
+    }
+}
+
+fn outcome(templates: &Templates, row: &Scenario, setting: Setting) -> Outcome {
+    let Setting { mode, user, client, server } = setting;
     let folder = tempfile::Builder::new().prefix("run").tempdir().expect("a temporary folder");
     let work = folder.path();
     templates.copy("mixed", &work.join("src"));
@@ -56,6 +86,10 @@ fn outcome(templates: &Templates, row: &Scenario, mode: Mode, client: Peer, serv
         }
     }
     row.prepare(work);
+    remote_shell(work);
+    if user == User::Nobody {
+        hand_over(work);
+    }
     let text = row.options.replace("{work}", work.to_str().expect("temporary folders have plain names"));
     let options: Vec<&str> = text.split(' ').filter(|w| !w.is_empty()).collect();
     let sources: Vec<&str> = row.sources.split(' ').collect();
@@ -65,6 +99,8 @@ fn outcome(templates: &Templates, row: &Scenario, mode: Mode, client: Peer, serv
         client,
         server,
         mode,
+        user,
+        ours: &templates.folder.path().join("suisei"),
         options: &options,
         sources: &sources,
         destination: Some(row.destination).filter(|d| !d.is_empty()),
@@ -114,23 +150,28 @@ fn compare(expected: &Outcome, got: &Outcome) -> String {
 fn check(templates: &Templates, row: &Scenario) -> (usize, Vec<String>) {
     let mut runs = 0;
     let mut failures = Vec::new();
-    let only = std::env::var("SUISEI_MODE").ok();
-    for &mode in row.modes() {
-        if only.as_ref().is_some_and(|only| format!("{mode:?}") != *only) {
+    let only = |variable: &str, value: &dyn std::fmt::Debug| {
+        std::env::var(variable).is_ok_and(|only| format!("{value:?}") != only)
+    };
+    let settings = row.modes().iter().flat_map(|&mode| User::all().iter().map(move |&user| (mode, user)));
+    for (mode, user) in settings {
+        if only("SUISEI_MODE", &mode) || only("SUISEI_USER", &user) {
             continue;
         }
-        let expected = outcome(templates, row, mode, Peer::Stock, Peer::Stock);
+        let run = |client, server| outcome(templates, row, Setting { mode, user, client, server });
+        let expected = run(Peer::Stock, Peer::Stock);
+        assert!(!matches!(expected.code, Some(126 | 127)), "timeout(1) and setpriv(1) start programs");
         let pairs: &[(Peer, Peer)] = match mode {
             Mode::Local => &[(Peer::Ours, Peer::Ours)],
             _ => &[(Peer::Ours, Peer::Stock), (Peer::Stock, Peer::Ours), (Peer::Ours, Peer::Ours)],
         };
         for &(client, server) in pairs {
             runs += 1;
-            let got = outcome(templates, row, mode, client, server);
+            let got = run(client, server);
             if got != expected {
                 let report = compare(&expected, &got);
                 failures.push(format!(
-                    "{:?} {:?} {mode:?} client={client:?} server={server:?}\n{report}",
+                    "{:?} {:?} {mode:?} {user:?} client={client:?} server={server:?}\n{report}",
                     row.options, row.before
                 ));
             }
