@@ -34,6 +34,10 @@ pub const ENTRIES_MAX: usize = (i32::MAX - 1024) as usize;
 pub const ID_NAME_MAX: usize = 255;
 /// Most distinct ids with names that we keep from a peer: bounds the id tables.
 pub const ID_NAMES_MAX: usize = 1 << 20;
+/// Most named entries of one ACL, as in stock.
+pub const ACL_NAMED_MAX: usize = 65_536;
+/// Most ACLs and named entries that are kept of a run, 12 bytes each: every distinct ACL is kept.
+pub const ACLS_HELD_MAX: usize = 1 << 24;
 /// Longest daemon line once a module is chosen.
 pub const DAEMON_LINE_MAX: usize = 5118;
 /// Most words of one argument block.

@@ -61,7 +61,8 @@ fn expected_names(session: &Session, sent: &Segment) -> Vec<(IdKind, u32, Vec<u8
     let zero = inline || session.compat.contains(Compat::ID0_NAMES);
     let travels = |kind| {
         !session.layout.numeric_ids
-            && if kind == IdKind::User { session.layout.uid } else { session.layout.gid }
+            && (if kind == IdKind::User { session.layout.uid } else { session.layout.gid }
+                || (session.layout.acls && session.version.has_acls_and_xattrs()))
     };
     let mut names: Vec<_> = sent
         .id_names()

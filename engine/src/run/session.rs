@@ -74,6 +74,7 @@ pub fn layout(options: &TransferOptions) -> Layout {
         checksum: options.compare.checksum,
         atimes: keep.atimes,
         crtimes: false,
+        acls: false,
         numeric_ids: keep.numeric_ids,
         relative: options.select.relative,
         recursive: options.select.recursive,

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use super::acl::{AclKind, AclReader, TakenAcls};
 use super::clean::clean_name;
 use super::flags::{Form, Opening, Previous, WireFlags};
 use super::ids::take_name;
@@ -36,6 +37,7 @@ pub struct EntryDecoder {
     top: Option<usize>,
     /// Wire numbers of the hard-link groups that were declared.
     groups: HashSet<i32>,
+    acls: AclReader,
     id_names: usize,
 }
 
@@ -56,6 +58,7 @@ struct Parsed<'a> {
     extra: Extra,
     user_name: Option<&'a [u8]>,
     group_name: Option<&'a [u8]>,
+    acls: TakenAcls<'a>,
 }
 
 impl EntryDecoder {
@@ -66,6 +69,7 @@ impl EntryDecoder {
             previous: Previous::default(),
             top: None,
             groups: HashSet::new(),
+            acls: AclReader::default(),
             id_names: 0,
         }
     }
@@ -83,7 +87,10 @@ impl EntryDecoder {
         if list.next_wire_number() as usize >= ENTRIES_MAX {
             return Err(PeerMisbehaved::Rule("the file lists hold too many entries").into());
         }
-        let parsed = self.take_entry(flags, reader, list)?;
+        let mut parsed = self.take_entry(flags, reader, list)?;
+        if self.form.acls && parsed.mode.kind() != FileKind::Symlink {
+            parsed.acls = self.acls.take(parsed.mode.kind() == FileKind::Directory, reader)?;
+        }
         self.accept(parsed, list)?;
         Ok(Listed::Entry)
     }
@@ -169,6 +176,7 @@ impl EntryDecoder {
             extra: Extra { hard_link: group, ..leader.extra().cloned().unwrap_or_default() },
             user_name: None,
             group_name: None,
+            acls: TakenAcls::default(),
         }
     }
 
@@ -228,6 +236,7 @@ impl EntryDecoder {
             extra: Extra { atime, crtime, ..Extra::default() },
             user_name,
             group_name,
+            acls: TakenAcls::default(),
         })
     }
 
@@ -342,6 +351,9 @@ impl EntryDecoder {
         } else if parsed.flags.contains(WireFlags::HARD_LINKED) && !self.form.layout.hard_links {
             return Err(PeerMisbehaved::Rule("a hard link was not asked for").into());
         }
+        let TakenAcls { access, default, names: acl_names } = parsed.acls;
+        parsed.extra.access_acl = self.acls.keep(AclKind::Access, access)?;
+        parsed.extra.default_acl = self.acls.keep(AclKind::Default, default)?;
         let entry = NewEntry {
             path: &path,
             mode: parsed.mode,
@@ -360,7 +372,8 @@ impl EntryDecoder {
         self.previous.gid = parsed.gid;
         self.previous.rdev = parsed.next_rdev;
         self.note_name(IdKind::User, parsed.uid, parsed.user_name, list)?;
-        self.note_name(IdKind::Group, parsed.gid, parsed.group_name, list)
+        self.note_name(IdKind::Group, parsed.gid, parsed.group_name, list)?;
+        acl_names.into_iter().try_for_each(|(kind, id, name)| self.note_name(kind, id, Some(name), list))
     }
 
     fn note_name(

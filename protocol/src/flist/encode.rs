@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::acl::{AclKind, AclWriter};
 use super::flags::{Form, Previous, WireFlags};
 use super::ids::put_name;
 use super::{EntryFlags, EntryRef, FileKind, HardLink, IdKind, Rdev, Segment};
@@ -12,7 +13,7 @@ use crate::session::Session;
 use crate::wire::{put_i32, put_longint, put_varint, put_varint30, put_varlong, put_varlong30};
 
 /// Names that were not sent yet.
-type Names<'a> = HashMap<(IdKind, u32), &'a [u8]>;
+pub(super) type Names<'a> = HashMap<(IdKind, u32), &'a [u8]>;
 
 /// Longest common prefix that a length byte can name.
 const PREFIX_MAX: usize = 255;
@@ -22,12 +23,13 @@ const PREFIX_MAX: usize = 255;
 pub struct EntryEncoder {
     form: Form,
     previous: Previous,
+    acls: AclWriter,
 }
 
 impl EntryEncoder {
     /// Starts before the first list.
     pub fn new(session: &Session) -> Self {
-        EntryEncoder { form: Form::new(session), previous: Previous::default() }
+        EntryEncoder { form: Form::new(session), previous: Previous::default(), acls: AclWriter::default() }
     }
 
     /// Appends all entries of a segment and its end mark.
@@ -95,6 +97,12 @@ impl EntryEncoder {
         if !abbreviated {
             self.form.put_numbers(flags, entry, user_name, group_name, out);
             self.form.put_extra(flags, entry, link, out);
+        }
+        if self.form.acls && entry.kind() != FileKind::Symlink {
+            self.acls.put(AclKind::Access, entry.access_acl(), names, out);
+            if entry.is_dir() {
+                self.acls.put(AclKind::Default, entry.default_acl(), names, out);
+            }
         }
         self.remember(entry, link);
     }

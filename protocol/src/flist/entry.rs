@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::RelPath;
+use super::{Acl, RelPath};
 
 /// What kind of thing an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -145,7 +145,7 @@ pub enum HardLink {
 }
 
 /// Which id space a name belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum IdKind {
     /// Users.
     User,
@@ -180,6 +180,10 @@ pub struct Extra {
     pub atime: Option<i64>,
     /// `-N`: creation time in seconds.
     pub crtime: Option<i64>,
+    /// `-A`: what the mode does not say of who may do what. Shared: few are distinct.
+    pub access_acl: Option<Arc<Acl>>,
+    /// `-A`: the default list of a directory, if it has one.
+    pub default_acl: Option<Arc<Acl>>,
 }
 
 impl Extra {
@@ -329,6 +333,16 @@ impl<'a> EntryRef<'a> {
     /// Returns the creation time in seconds (`-N`).
     pub fn crtime(self) -> Option<i64> {
         self.extra?.crtime
+    }
+
+    /// Returns the access list, less what the mode says (`-A`).
+    pub fn access_acl(self) -> Option<&'a Acl> {
+        self.extra?.access_acl.as_deref()
+    }
+
+    /// Returns the default list of a directory (`-A`).
+    pub fn default_acl(self) -> Option<&'a Acl> {
+        self.extra?.default_acl.as_deref()
     }
 
     /// Returns the rarer fields.

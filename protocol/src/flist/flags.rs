@@ -146,6 +146,8 @@ pub(super) struct Form {
     pub(super) sum_len: usize,
     /// Whether the end mark with an error code is usable outside the varint form.
     pub(super) safe_end: bool,
+    /// Whether entries carry ACLs.
+    pub(super) acls: bool,
     pub(super) incremental: bool,
     pub(super) inline_names: bool,
 }
@@ -166,6 +168,7 @@ impl Form {
             width,
             sum_len: session.list_sum.len(),
             safe_end: session.has_safe_list_end(),
+            acls: session.layout.acls && version.has_acls_and_xattrs(),
             incremental: session.recursion == Recursion::Incremental,
             inline_names: session.names_ids_inline(),
         }

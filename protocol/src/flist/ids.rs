@@ -30,11 +30,12 @@ pub(crate) struct IdLists {
 impl IdLists {
     pub(crate) fn new(session: &Session) -> Self {
         let any = session.recursion == Recursion::Whole && !session.layout.numeric_ids;
+        let acls = session.layout.acls && session.version.has_acls_and_xattrs();
         IdLists {
             version: session.version,
             id0_names: session.compat.contains(Compat::ID0_NAMES),
-            users: any && session.layout.uid,
-            groups: any && session.layout.gid,
+            users: any && (session.layout.uid || acls),
+            groups: any && (session.layout.gid || acls),
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Wire: protocol/doc/10-file-list.md, protocol/doc/11-incremental-recursion.md
 
+mod acl;
 mod clean;
 mod decode;
 mod encode;
@@ -13,6 +14,7 @@ mod name;
 mod order;
 mod segment;
 
+pub use acl::{Acl, NamedAccess};
 pub use decode::{EntryDecoder, Listed};
 pub use encode::EntryEncoder;
 pub use entry::{

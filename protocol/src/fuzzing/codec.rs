@@ -2,7 +2,8 @@
 //!
 //! Three bytes choose the session: the first as [`super::session`] says; of the second, bits 0 to
 //! 4 are `-R`, `-n`, `--append`, `--delete-missing-args` and creation times, bit 5 is
-//! `--numeric-ids`, bits 6 and 7 the compressor; the third is the length of a piece.
+//! `--numeric-ids`, bits 6 and 7 the compressor; the third is the length of a piece, and of a rich
+//! session its lowest bit is `-A`.
 //! Wire: protocol/doc/10-file-list.md#11-what-a-receiver-must-check
 
 use std::fmt::Debug;
@@ -27,6 +28,7 @@ fn chosen(input: &[u8]) -> Option<(Session, usize, &[u8])> {
     session.layout.missing_args = on(3);
     session.layout.crtimes = on(4) && session.compat.contains(Compat::VARINT_FLIST);
     session.layout.numeric_ids = on(5);
+    session.layout.acls = session.layout.uid && piece % 2 == 1;
     session.compressor =
         [Compressor::None, Compressor::Zlib, Compressor::Zstd, Compressor::Lz4][usize::from(second >> 6)];
     Some((session, usize::from(*piece).max(1), rest))

@@ -56,6 +56,8 @@ pub struct Layout {
     pub atimes: bool,
     /// `-N`: entries carry a creation time.
     pub crtimes: bool,
+    /// `-A`: entries other than symlinks carry their ACLs, from version 30 on.
+    pub acls: bool,
     /// `--numeric-ids`: no names travel with ids.
     pub numeric_ids: bool,
     /// `-R`: an absolute name keeps its leading slash.

@@ -96,6 +96,11 @@ impl Version {
         self.0 >= 28
     }
 
+    /// Whether ACLs and extended attributes can travel (30).
+    pub fn has_acls_and_xattrs(self) -> bool {
+        self.0 >= 30
+    }
+
     /// Whether modification times carry nanoseconds (31).
     pub fn has_nanoseconds(self) -> bool {
         self.0 >= 31

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use suisei_protocol::flist::{EntryRef, HardLink, Segment};
+use suisei_protocol::flist::{Acl, EntryRef, HardLink, IdKind, Segment};
 use suisei_protocol::message::{ToReceiver, ToSender};
 use suisei_protocol::mux::{Notice, TextKind};
 use suisei_protocol::transfer::{Item, SumHead, Token};
@@ -128,6 +128,11 @@ fn entry_text(e: EntryRef<'_>) -> String {
     if let Some(sum) = e.checksum() {
         let _ = write!(text, " sum {}", hex(sum));
     }
+    for (title, acl) in [("acl", e.access_acl()), ("default-acl", e.default_acl())] {
+        if let Some(acl) = acl {
+            let _ = write!(text, " {title} {}", list(acl));
+        }
+    }
     if let Some(atime) = e.atime() {
         let _ = write!(text, " atime {atime}");
     }
@@ -169,4 +174,15 @@ fn notice_text(notice: &Notice) -> String {
 
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Spells an ACL: `u=`, `g=`, `m=`, `o=` where they are said, then named entries.
+fn list(acl: &Acl) -> String {
+    let objects = [("u", acl.user), ("g", acl.group), ("m", acl.mask), ("o", acl.other)];
+    let objects = objects.iter().filter_map(|(who, access)| Some(format!("{who}={}", (*access)?)));
+    let named = acl.named.iter().map(|named| match named.kind {
+        IdKind::User => format!("u:{}={}", named.id, named.access),
+        IdKind::Group => format!("g:{}={}", named.id, named.access),
+    });
+    objects.chain(named).collect::<Vec<_>>().join(",")
 }

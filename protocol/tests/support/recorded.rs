@@ -196,6 +196,7 @@ impl Recorded {
             checksum: has('c'),
             atimes: has('U'),
             crtimes: has('N'),
+            acls: has('A'),
             numeric_ids: self.has("--numeric-ids"),
             relative: has('R'),
             recursive: has('r'),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use suisei_protocol::flist::{
-    DirNdx, EntryFlags, EntryRef, Extra, FileKind, FileList, HardLink, IdKind, IdName, IoErrors, Mode, Ndx,
-    NewEntry, Order, Rdev, Segment, SegmentBuilder,
+    Acl, DirNdx, EntryFlags, EntryRef, Extra, FileKind, FileList, HardLink, IdKind, IdName, IoErrors, Mode,
+    NamedAccess, Ndx, NewEntry, Order, Rdev, Segment, SegmentBuilder,
 };
 use suisei_protocol::session::{Compat, Direction, Layout, Recursion, Session, Side, Version};
 use suisei_protocol::sum::SumKind;
@@ -48,6 +48,7 @@ pub fn sessions() -> impl Strategy<Value = Session> {
                 recursive: true,
                 dry_run: on(16) && on(17),
                 append: on(18),
+                acls: on(19),
                 ..Layout::default()
             },
             recursion: if incremental { Recursion::Incremental } else { Recursion::Whole },
@@ -205,6 +206,7 @@ impl Lists<'_> {
             flags: if is_dir { node.dir_flags } else { EntryFlags::empty() },
         };
         let regular_only = !version.has_extended_flags();
+        let has_acl = layout.acls && version.has_acls_and_xattrs() && kind != FileKind::Symlink;
         let linked = layout.hard_links && !is_dir && (!regular_only || kind == FileKind::Regular);
         let extra = Extra {
             link_target: (layout.links && kind == FileKind::Symlink).then(|| b"target".as_slice().into()),
@@ -213,8 +215,14 @@ impl Lists<'_> {
             checksum: (layout.checksum && kind == FileKind::Regular).then(|| [node.inode; 20].into()),
             atime: (layout.atimes && !is_dir).then_some(node.size as i64),
             crtime: layout.crtimes.then_some(if node.inode % 2 == 0 { mtime } else { 77 }),
+            access_acl: (has_acl && node.inode % 3 != 0).then(|| acl(node, false)),
+            default_acl: (has_acl && is_dir && node.inode % 2 == 0).then(|| acl(node, true)),
         };
-        for (kind, id) in [(IdKind::User, entry.uid), (IdKind::Group, entry.gid)] {
+        let acls = extra.access_acl.iter().chain(&extra.default_acl);
+        let in_acls = acls.flat_map(|acl| acl.named.iter().map(|named| (named.kind, named.id)));
+        let owner = layout.uid.then_some((IdKind::User, entry.uid));
+        let group = layout.gid.then_some((IdKind::Group, entry.gid));
+        for (kind, id) in owner.into_iter().chain(group).chain(in_acls) {
             if !self.named.contains(&(kind, id)) {
                 self.named.push((kind, id));
                 list.push_id_name(IdName { kind, id, name: format!("name{id}").into() });
@@ -233,6 +241,20 @@ impl Lists<'_> {
             list.set_hard_link(position, HardLink::Group { group, first: group == number });
         }
     }
+}
+
+/// A list that depends on the inode: some are equal, and some have names.
+fn acl(node: &Node, complete: bool) -> Arc<Acl> {
+    let bits = node.inode % 8;
+    let kind = if bits % 2 == 0 { IdKind::User } else { IdKind::Group };
+    let named = (0..bits).map(|n| NamedAccess { kind, id: 70 + u32::from(n), access: n % 8 }).collect();
+    Arc::new(Acl {
+        user: complete.then_some(7),
+        group: Some(bits),
+        mask: complete.then_some(5),
+        other: complete.then_some(1),
+        named,
+    })
 }
 
 /// Everything of an entry that its session sends. Below 30 the receiver derives directory flags.
