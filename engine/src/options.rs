@@ -131,10 +131,24 @@ pub struct Preserve {
     pub hard_links: bool,
     /// `-U`.
     pub atimes: bool,
+    /// `-X`.
+    pub xattrs: Xattrs,
     /// `--numeric-ids`.
     pub numeric_ids: bool,
     /// Whether the receiving process may do what only root may.
     pub super_user: bool,
+}
+
+/// Which extended attributes are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Xattrs {
+    /// None.
+    #[default]
+    Off,
+    /// `-X`: all but those that hold what `--fake-super` keeps.
+    Plain,
+    /// `-XX`: those too.
+    All,
 }
 
 /// When extraneous items are deleted.

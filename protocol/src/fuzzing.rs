@@ -47,7 +47,8 @@ pub const TARGETS: [(&str, Target); 16] = [
 ];
 
 /// Returns the session that a byte chooses: bits 0 and 1 side and direction, bits 2 to 4 the
-/// version, bit 5 `--remove-source-files`, bit 6 incremental recursion, bit 7 a rich layout.
+/// version, bit 5 `--remove-source-files`, bit 6 incremental recursion, bit 7 a rich layout (with
+/// bit 5 also extended attributes).
 pub fn session(choice: u8) -> Session {
     let on = |bit: u8| choice & (1 << bit) != 0;
     let version = version(choice >> 2);
@@ -72,6 +73,7 @@ pub fn session(choice: u8) -> Session {
             hard_links: rich,
             checksum: rich,
             atimes: rich,
+            xattrs: rich && on(5) && version.has_acls_and_xattrs(),
             recursive: true,
             confirm: on(5),
             ..Layout::default()

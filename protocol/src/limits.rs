@@ -46,3 +46,16 @@ pub const ARGUMENTS_MAX: usize = 16_000;
 pub const EARLY_INPUT_MAX: usize = 5120;
 /// Block candidates of one weak sum compared per offset: bounds the search on equal-sum chains.
 pub const CHAIN_MAX: usize = 1024;
+/// Most attributes of one list of extended attributes.
+pub const XATTRS_MAX: usize = 65_536;
+/// Longest name of an extended attribute, NUL included.
+pub const XATTR_NAME_MAX: usize = 4096;
+/// Longest value of an extended attribute, as in stock.
+pub const XATTR_VALUE_MAX: usize = 128 << 20;
+/// Most bytes of names and announced values of one list, as in stock.
+pub const XATTR_LIST_MAX: usize = 512 << 20;
+/// Most bytes of one list in the file list, where values are abbreviated: no system lists more
+/// than a few hundred kilobytes of names.
+pub const XATTR_INLINE_MAX: usize = 4 << 20;
+/// Most memory for all lists of extended attributes of a run: any entry may name any of them.
+pub const XATTR_LISTS_MAX: usize = 1 << 30;

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use proptest::prelude::*;
 use suisei_protocol::codec::{Input, ToReceiverDecoder, ToReceiverEncoder, ToSenderDecoder, ToSenderEncoder};
-use suisei_protocol::flist::{IdKind, Ndx, Segment};
+use suisei_protocol::flist::{EntryRef, IdKind, Ndx, Segment};
 use suisei_protocol::message::{ToReceiver, ToSender};
 use suisei_protocol::mux::Notice;
 use suisei_protocol::session::{Compat, Direction, Recursion, Session, Side};
 use suisei_protocol::transfer::{
     BasisKind, BlockIndex, BlockSignature, DeleteCounts, Item, ItemFlags, SumHead, Token, TransferStats,
+    XattrExchange,
 };
 use suisei_protocol::Stop;
 use support::trees::{fields, segments, sessions, trees};
@@ -120,8 +121,21 @@ fn item_strategy() -> impl Strategy<Value = Item> {
         let mut flags = ItemFlags::from_bits_retain(bits & 0x65FF | 0x0010);
         flags.set(ItemFlags::BASIS_TYPE_FOLLOWS, basis.is_some());
         flags.set(ItemFlags::XNAME_FOLLOWS, xname.is_some());
-        Item { flags, basis, xname }
+        Item { flags, basis, xname, xattrs: XattrExchange::Nothing }
     })
+}
+
+/// Gives an item the field that its session and flags demand.
+fn exchanging(session: &Session, item: Item, xattrs: XattrExchange) -> Item {
+    let xattrs = if session.exchanges_xattrs(item.flags) { xattrs } else { XattrExchange::Nothing };
+    Item { xattrs, ..item }
+}
+
+/// A value for each number that may be asked for of an entry.
+fn values(entry: Option<EntryRef<'_>>) -> XattrExchange {
+    let list = entry.and_then(|entry| entry.xattrs());
+    let numbers = list.into_iter().flat_map(|list| list.long_values()).map(|(number, _)| number);
+    XattrExchange::Values(numbers.map(|n| (n, vec![7; n as usize * 100 - 100].into())).collect())
 }
 
 fn wanted(session: &Session, item: &Item) -> Item {
@@ -157,13 +171,15 @@ proptest! {
             sent.push(format!("{message:?}"));
             encoder.encode(message, stream).unwrap();
         };
-        for (i, (item, (head, tokens))) in files.iter().enumerate() {
+        for (i, (plain, (head, tokens))) in files.iter().enumerate() {
             let Some(&ndx) = regular.get(i % regular.len().max(1)) else { break };
+            let entry = || lists.iter().find_map(|s| s.iter().find(|(n, _)| *n == ndx)).map(|(_, entry)| entry);
+            let item = |item: Item| exchanging(&session, item, values(entry()));
             if session.version.has_item_flags() {
-                send(ToReceiver::Item { ndx, item: item.clone() }, &mut stream);
+                send(ToReceiver::Item { ndx, item: item(plain.clone()) }, &mut stream);
             }
             let head = if session.layout.dry_run { SumHead::default() } else { *head };
-            send(ToReceiver::Begin { ndx, item: wanted(&session, item), head }, &mut stream);
+            send(ToReceiver::Begin { ndx, item: item(wanted(&session, plain)), head }, &mut stream);
             if session.layout.dry_run {
                 continue;
             }
@@ -220,8 +236,10 @@ proptest! {
         };
         for (ndx, item, count, fill) in &requests {
             let ndx = Ndx(*ndx);
+            let numbers = || XattrExchange::Wanted((0..*count % 5).map(|n| 1 + (n * 7 + u32::from(*fill)) % 30).collect());
+            let asking = |item| exchanging(&session, item, numbers());
             if session.version.has_item_flags() {
-                send(ToSender::Item { ndx, item: item.clone() });
+                send(ToSender::Item { ndx, item: asking(item.clone()) });
             }
             let sum_len = fill % 8;
             // Asked for again, a file failed verification, and is wanted with sums even by `--append`.
@@ -232,7 +250,7 @@ proptest! {
                 true => BlockSignature::whole_file(),
                 false => BlockSignature { head, sums: vec![*fill; sums].into() },
             };
-            send(ToSender::Want { ndx, item: wanted(&session, item), basis });
+            send(ToSender::Want { ndx, item: asking(wanted(&session, item)), basis });
             if session.version.has_delete_phase() && fill % 16 == 0 {
                 send(ToSender::Deleted(DeleteCounts { files: *count, ..DeleteCounts::default() }));
             }

@@ -146,6 +146,11 @@ impl Wishes {
             specials: p.specials,
             hard_links: p.hard_links > 0,
             atimes: p.atimes > 0,
+            xattrs: match p.xattrs {
+                0 => engine::Xattrs::Off,
+                1 => engine::Xattrs::Plain,
+                _ => engine::Xattrs::All,
+            },
             numeric_ids: p.numeric_ids,
             super_user: p.super_user.unwrap_or(root),
         }

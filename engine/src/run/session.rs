@@ -11,7 +11,7 @@ use suisei_protocol::session::{
 use suisei_protocol::sum::SumKind;
 use suisei_protocol::transfer::Compressor;
 
-use crate::options::{Append, DeleteWhen, TransferOptions};
+use crate::options::{Append, DeleteWhen, TransferOptions, Xattrs};
 
 /// What both ends of a local run would have agreed on.
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +75,7 @@ pub fn layout(options: &TransferOptions) -> Layout {
         atimes: keep.atimes,
         crtimes: false,
         acls: false,
+        xattrs: keep.xattrs != Xattrs::Off,
         numeric_ids: keep.numeric_ids,
         relative: options.select.relative,
         recursive: options.select.recursive,

@@ -20,6 +20,7 @@ use crate::mux::Notice;
 use crate::session::{Compat, Recursion, Session, Version};
 use crate::transfer::{
     DeleteCounts, Item, ItemFlags, SumHead, Token, TokenDecoder, TokenEncoder, TokenEvent, TransferStats,
+    ValuesDecoder,
 };
 use crate::wire::{put_i32, NdxCoder};
 
@@ -34,9 +35,9 @@ const NDX_SEGMENT: i32 = -101;
 
 /// Encodes what the sender says.
 pub struct ToReceiverEncoder {
+    session: Session,
     version: Version,
     incremental: bool,
-    dry_run: bool,
     /// Whether error bits of a list need a message beside it.
     errors_by_notice: bool,
     entries: EntryEncoder,
@@ -51,9 +52,9 @@ impl ToReceiverEncoder {
         let version = session.version;
         let carried = session.compat.contains(Compat::VARINT_FLIST) || session.has_safe_list_end();
         Ok(ToReceiverEncoder {
+            session: session.clone(),
             version,
             incremental: session.recursion == Recursion::Incremental,
-            dry_run: session.layout.dry_run,
             errors_by_notice: version.has_status_messages() && !carried,
             entries: EntryEncoder::new(session),
             id_lists: IdLists::new(session),
@@ -76,7 +77,7 @@ impl ToReceiverEncoder {
             ToReceiver::Item { ndx, item } => self.put_item(ndx, &item, out)?,
             ToReceiver::Begin { ndx, item, head } => {
                 self.put_item(ndx, &item, out)?;
-                if !self.dry_run {
+                if !self.session.layout.dry_run {
                     head.encode(out);
                 }
             }
@@ -122,6 +123,9 @@ impl ToReceiverEncoder {
         if self.version.has_item_flags() || item.is_transfer() {
             self.ndx.encode(ndx.0, out);
             item.encode(self.version, out)?;
+            if self.session.exchanges_xattrs(item.wire_flags()) {
+                item.xattrs.encode(out)?;
+            }
         }
         Ok(())
     }
@@ -148,6 +152,7 @@ enum State {
     ExpectIndex,
     ExpectDeleteCounts,
     ExpectItem(Ndx),
+    ExpectXattrValues(Ndx, Item),
     ExpectSumHead(Ndx, Item),
     ExpectToken {
         count: u32,
@@ -187,7 +192,7 @@ enum Phase {
 ///   -3: ──► ExpectDeleteCounts ──► ExpectIndex              │  ▲  │ -1: ──► ExpectStats? ──► ExpectIndex | Over
 ///                                                       ndx │  │ no data
 ///                                                           ▼  │
-///                                                       ExpectItem ──► ExpectSumHead
+///                             ExpectItem ──► ExpectXattrValues? ──► ExpectSumHead
 ///                                                                            ▼
 ///   ExpectIndex ◄── ExpectSum ◄── end of file ──────────────────────── ExpectToken ◄──► ExpectLiteral
 /// ```
@@ -206,6 +211,7 @@ pub struct ToReceiverDecoder {
     entries: EntryDecoder,
     id_lists: IdLists,
     ndx: NdxCoder,
+    xattr_values: ValuesDecoder,
     tokens: TokenDecoder,
 }
 
@@ -226,6 +232,7 @@ impl ToReceiverDecoder {
             entries: EntryDecoder::new(session),
             id_lists: IdLists::new(session),
             ndx: NdxCoder::new(session.version),
+            xattr_values: ValuesDecoder::default(),
             tokens: TokenDecoder::new(session.compressor, session.version)?,
         })
     }
@@ -281,6 +288,18 @@ impl ToReceiverDecoder {
             }
             State::ExpectItem(ndx) => {
                 let item = input.decode(|r| Item::decode(r, version))?;
+                if self.session.exchanges_xattrs(item.flags) {
+                    self.state = State::ExpectXattrValues(ndx, item);
+                    return Ok(None);
+                }
+                Ok(self.take_item(ndx, item)?)
+            }
+            State::ExpectXattrValues(ndx, ref mut item) => {
+                let found = self.live.find(ndx)?;
+                let list = found.entry().xattrs().map(|list| &**list);
+                let xattrs = self.xattr_values.decode(list, input)?;
+                let item = Item { xattrs, ..std::mem::take(item) };
+                self.xattr_values = ValuesDecoder::default();
                 Ok(self.take_item(ndx, item)?)
             }
             State::ExpectSumHead(ndx, ref item) => {

@@ -12,9 +12,8 @@ use crate::error::{Decode, Error, PeerMisbehaved, Stop};
 use crate::flist::Ndx;
 use crate::message::ToSender;
 use crate::mux::Notice;
-use crate::session::{Session, Version};
-use crate::sum::SumKind;
-use crate::transfer::{BlockSignature, DeleteCounts, Item, ItemFlags, SumHead};
+use crate::session::Session;
+use crate::transfer::{BlockSignature, DeleteCounts, Item, ItemFlags, SumHead, WantedDecoder};
 use crate::wire::NdxCoder;
 
 /// Whether block sums follow a sum head. With `--append` they do not, but a file that is asked
@@ -37,8 +36,7 @@ impl Appending {
 /// Encodes what the generator says.
 #[derive(Debug)]
 pub struct ToSenderEncoder {
-    version: Version,
-    dry_run: bool,
+    session: Session,
     appending: Appending,
     ndx: NdxCoder,
 }
@@ -47,8 +45,7 @@ impl ToSenderEncoder {
     /// Starts the stream just after the handshake and the filter list.
     pub fn new(session: &Session) -> Self {
         ToSenderEncoder {
-            version: session.version,
-            dry_run: session.layout.dry_run,
+            session: session.clone(),
             appending: Appending::new(session),
             ndx: NdxCoder::new(session.version),
         }
@@ -60,15 +57,13 @@ impl ToSenderEncoder {
     pub fn encode(&mut self, message: ToSender, out: &mut Vec<u8>) -> Result<Option<Notice>, Error> {
         match message {
             ToSender::Item { ndx, item } => {
-                if self.version.has_item_flags() {
-                    self.ndx.encode(ndx.0, out);
-                    item.encode(self.version, out)?;
+                if self.session.version.has_item_flags() {
+                    self.put_item(ndx, &item, out)?;
                 }
             }
             ToSender::Want { ndx, item, basis } => {
-                self.ndx.encode(ndx.0, out);
-                item.encode(self.version, out)?;
-                if !self.dry_run {
+                self.put_item(ndx, &item, out)?;
+                if !self.session.layout.dry_run {
                     basis.head.encode(out);
                     if self.appending.sums_follow(ndx) {
                         out.extend_from_slice(&basis.sums);
@@ -78,13 +73,22 @@ impl ToSenderEncoder {
             ToSender::Succeeded(ndx) => return Ok(Some(Notice::Success(ndx))),
             ToSender::Done => self.ndx.encode(NDX_DONE, out),
             ToSender::Deleted(counts) => {
-                if self.version.has_delete_phase() {
+                if self.session.version.has_delete_phase() {
                     self.ndx.encode(NDX_DELETED, out);
                     counts.encode(out);
                 }
             }
         }
         Ok(None)
+    }
+
+    fn put_item(&mut self, ndx: Ndx, item: &Item, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.ndx.encode(ndx.0, out);
+        item.encode(self.session.version, out)?;
+        if self.session.exchanges_xattrs(item.wire_flags()) {
+            item.xattrs.encode(out)?;
+        }
+        Ok(())
     }
 }
 
@@ -95,6 +99,7 @@ enum State {
     ExpectIndex,
     ExpectDeleteCounts,
     ExpectItem(Ndx),
+    ExpectXattrNumbers(Ndx, Item, WantedDecoder),
     ExpectSumHead(Ndx, Item),
     ExpectSums(Request),
 }
@@ -112,7 +117,7 @@ struct Request {
 /// Decodes what the generator says.
 ///
 /// ```text
-///   start ──► ExpectIndex ──ndx──► ExpectItem ──► ExpectSumHead ──► ExpectSums
+///   start ──► ExpectIndex ──ndx──► ExpectItem ──► ExpectXattrNumbers? ──► ExpectSumHead ──► ExpectSums
 ///              │  ▲  ▲  ▲              │ no data        │ no sums        │
 ///           -3 │  │  │  └──────────────┘                │                │
 ///              │  │  └──────────────────────────────────┴────────────────┘
@@ -124,9 +129,7 @@ struct Request {
 /// which alone knows what is live at that moment (`FileList::find`, `FileList::find_for_transfer`).
 #[derive(Debug)]
 pub struct ToSenderDecoder {
-    version: Version,
-    sum: SumKind,
-    dry_run: bool,
+    session: Session,
     appending: Appending,
     ndx: NdxCoder,
     state: State,
@@ -136,9 +139,7 @@ impl ToSenderDecoder {
     /// Starts the stream just after the handshake and the filter list.
     pub fn new(session: &Session) -> Self {
         ToSenderDecoder {
-            version: session.version,
-            sum: session.transfer_sum,
-            dry_run: session.layout.dry_run,
+            session: session.clone(),
             appending: Appending::new(session),
             ndx: NdxCoder::new(session.version),
             state: State::ExpectIndex,
@@ -161,7 +162,7 @@ impl ToSenderDecoder {
 
     /// Decodes one unit; not every unit makes a message.
     fn step(&mut self, input: &mut Input) -> Decode<Option<ToSender>> {
-        let version = self.version;
+        let version = self.session.version;
         match &mut self.state {
             State::ExpectIndex => {
                 let ndx = input.decode(|r| self.ndx.decode(r))?;
@@ -181,10 +182,20 @@ impl ToSenderDecoder {
             State::ExpectItem(ndx) => {
                 let ndx = *ndx;
                 let item = input.decode(|r| Item::decode(r, version))?;
+                if self.session.exchanges_xattrs(item.flags) {
+                    self.state = State::ExpectXattrNumbers(ndx, item, WantedDecoder::default());
+                    return Ok(None);
+                }
+                Ok(self.take_item(ndx, item))
+            }
+            State::ExpectXattrNumbers(ndx, item, numbers) => {
+                let ndx = *ndx;
+                let xattrs = numbers.decode(input)?;
+                let item = Item { xattrs, ..std::mem::take(item) };
                 Ok(self.take_item(ndx, item))
             }
             State::ExpectSumHead(ndx, item) => {
-                let head = input.decode(|r| SumHead::decode(r, version, self.sum))?;
+                let head = input.decode(|r| SumHead::decode(r, version, self.session.transfer_sum))?;
                 let missing = if self.appending.sums_follow(*ndx) { head.sums_len() } else { 0 };
                 let missing =
                     usize::try_from(missing).map_err(|_| PeerMisbehaved::Rule("too many block sums"))?;
@@ -206,13 +217,13 @@ impl ToSenderDecoder {
         self.state = State::ExpectIndex;
         // The way of old peers to say that they live; a new item always says how it became new.
         // Wire: protocol/doc/20-transfer.md#27-keep-alives
-        if self.version.has_item_keep_alives() && item.flags == ItemFlags::IS_NEW {
+        if self.session.version.has_item_keep_alives() && item.flags == ItemFlags::IS_NEW {
             return None;
         }
         if !item.is_transfer() {
             return Some(ToSender::Item { ndx, item });
         }
-        if self.dry_run {
+        if self.session.layout.dry_run {
             return Some(ToSender::Want { ndx, item, basis: BlockSignature::whole_file() });
         }
         self.state = State::ExpectSumHead(ndx, item);

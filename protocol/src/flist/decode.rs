@@ -9,6 +9,7 @@ use super::acl::{AclKind, AclReader, TakenAcls};
 use super::clean::clean_name;
 use super::flags::{Form, Opening, Previous, WireFlags};
 use super::ids::take_name;
+use super::xattr::{TakenXattrs, XattrDecoder};
 use super::{
     EntryFlags, EntryRef, Extra, FileKind, HardLink, IdKind, IdName, IoErrors, Mode, NewEntry, Rdev,
     SegmentBuilder,
@@ -39,6 +40,7 @@ pub struct EntryDecoder {
     groups: HashSet<i32>,
     acls: AclReader,
     id_names: usize,
+    xattrs: XattrDecoder,
 }
 
 /// One entry's fields, as the bytes say; "same" bits are resolved.
@@ -59,6 +61,7 @@ struct Parsed<'a> {
     user_name: Option<&'a [u8]>,
     group_name: Option<&'a [u8]>,
     acls: TakenAcls<'a>,
+    xattrs: Option<TakenXattrs>,
 }
 
 impl EntryDecoder {
@@ -71,6 +74,7 @@ impl EntryDecoder {
             groups: HashSet::new(),
             acls: AclReader::default(),
             id_names: 0,
+            xattrs: XattrDecoder::default(),
         }
     }
 
@@ -90,6 +94,10 @@ impl EntryDecoder {
         let mut parsed = self.take_entry(flags, reader, list)?;
         if self.form.acls && parsed.mode.kind() != FileKind::Symlink {
             parsed.acls = self.acls.take(parsed.mode.kind() == FileKind::Directory, reader)?;
+        }
+        // An abbreviated hard link has this field too.
+        if self.form.xattrs {
+            parsed.xattrs = Some(self.xattrs.take(reader)?);
         }
         self.accept(parsed, list)?;
         Ok(Listed::Entry)
@@ -177,6 +185,7 @@ impl EntryDecoder {
             user_name: None,
             group_name: None,
             acls: TakenAcls::default(),
+            xattrs: None,
         }
     }
 
@@ -237,6 +246,7 @@ impl EntryDecoder {
             user_name,
             group_name,
             acls: TakenAcls::default(),
+            xattrs: None,
         })
     }
 
@@ -363,6 +373,10 @@ impl EntryDecoder {
             uid: parsed.uid,
             gid: parsed.gid,
             flags,
+        };
+        parsed.extra.xattrs = match parsed.xattrs.take() {
+            Some(taken) => self.xattrs.keep(taken)?,
+            None => None,
         };
         list.push(entry, parsed.extra)?;
         self.previous.mode = parsed.mode.0;

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use super::acl::{AclKind, AclWriter};
 use super::flags::{Form, Previous, WireFlags};
 use super::ids::put_name;
+use super::xattr::XattrEncoder;
 use super::{EntryFlags, EntryRef, FileKind, HardLink, IdKind, Rdev, Segment};
 use crate::session::Session;
 use crate::wire::{put_i32, put_longint, put_varint, put_varint30, put_varlong, put_varlong30};
@@ -24,12 +25,18 @@ pub struct EntryEncoder {
     form: Form,
     previous: Previous,
     acls: AclWriter,
+    xattrs: XattrEncoder,
 }
 
 impl EntryEncoder {
     /// Starts before the first list.
     pub fn new(session: &Session) -> Self {
-        EntryEncoder { form: Form::new(session), previous: Previous::default(), acls: AclWriter::default() }
+        EntryEncoder {
+            form: Form::new(session),
+            previous: Previous::default(),
+            acls: AclWriter::default(),
+            xattrs: XattrEncoder::default(),
+        }
     }
 
     /// Appends all entries of a segment and its end mark.
@@ -103,6 +110,9 @@ impl EntryEncoder {
             if entry.is_dir() {
                 self.acls.put(AclKind::Default, entry.default_acl(), names, out);
             }
+        }
+        if self.form.xattrs {
+            self.xattrs.put(entry.xattrs().map(|list| &**list), out);
         }
         self.remember(entry, link);
     }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Acl, RelPath};
+use super::{Acl, RelPath, XattrList};
 
 /// What kind of thing an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -184,6 +184,8 @@ pub struct Extra {
     pub access_acl: Option<Arc<Acl>>,
     /// `-A`: the default list of a directory, if it has one.
     pub default_acl: Option<Arc<Acl>>,
+    /// `-X`: extended attributes; nothing if there are none.
+    pub xattrs: Option<Arc<XattrList>>,
 }
 
 impl Extra {
@@ -343,6 +345,11 @@ impl<'a> EntryRef<'a> {
     /// Returns the default list of a directory (`-A`).
     pub fn default_acl(self) -> Option<&'a Acl> {
         self.extra?.default_acl.as_deref()
+    }
+
+    /// Returns the extended attributes (`-X`).
+    pub fn xattrs(self) -> Option<&'a Arc<XattrList>> {
+        self.extra?.xattrs.as_ref()
     }
 
     /// Returns the rarer fields.

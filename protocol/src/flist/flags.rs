@@ -148,6 +148,7 @@ pub(super) struct Form {
     pub(super) safe_end: bool,
     /// Whether entries carry ACLs.
     pub(super) acls: bool,
+    pub(super) xattrs: bool,
     pub(super) incremental: bool,
     pub(super) inline_names: bool,
 }
@@ -169,6 +170,7 @@ impl Form {
             sum_len: session.list_sum.len(),
             safe_end: session.has_safe_list_end(),
             acls: session.layout.acls && version.has_acls_and_xattrs(),
+            xattrs: session.layout.xattrs && version.has_acls_and_xattrs(),
             incremental: session.recursion == Recursion::Incremental,
             inline_names: session.names_ids_inline(),
         }

@@ -13,6 +13,7 @@ mod list;
 mod name;
 mod order;
 mod segment;
+mod xattr;
 
 pub use acl::{Acl, NamedAccess};
 pub use decode::{EntryDecoder, Listed};
@@ -26,3 +27,4 @@ pub use list::{DirNdx, FileList, Found, Ndx};
 pub use name::{RelPath, RelPathBuf};
 pub use order::{compare, Order};
 pub use segment::{Segment, SegmentBuilder};
+pub use xattr::{Xattr, XattrList, XattrTable, XattrValue, XATTR_WHOLE_MAX};

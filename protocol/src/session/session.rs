@@ -4,7 +4,7 @@
 
 use super::{Compat, Version};
 use crate::sum::SumKind;
-use crate::transfer::Compressor;
+use crate::transfer::{Compressor, ItemFlags};
 
 /// Which end started the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub struct Layout {
     pub crtimes: bool,
     /// `-A`: entries other than symlinks carry their ACLs, from version 30 on.
     pub acls: bool,
+    /// `-X`: entries carry extended attributes.
+    pub xattrs: bool,
     /// `--numeric-ids`: no names travel with ids.
     pub numeric_ids: bool,
     /// `-R`: an absolute name keeps its leading slash.
@@ -133,6 +135,19 @@ impl Session {
     /// Whether the end mark of a list can carry the sender's error bits in every form.
     pub fn has_safe_list_end(&self) -> bool {
         self.version.has_safe_list_end() || self.compat.contains(Compat::SAFE_FLIST)
+    }
+
+    /// Whether long values of extended attributes are asked for, and sent, with an item of these
+    /// flags: even none of them takes a byte then.
+    ///
+    /// Wire: protocol/doc/12-owners-links-xattrs-acls.md#value-exchange-in-the-transfer-phase
+    pub fn exchanges_xattrs(&self, flags: ItemFlags) -> bool {
+        let spares_links =
+            self.version.may_spare_xattrs_of_links() && !self.compat.contains(Compat::AVOID_XATTR_OPTIM);
+        self.layout.xattrs
+            && !self.layout.dry_run
+            && flags.contains(ItemFlags::REPORT_XATTR)
+            && !(spares_links && flags.contains(ItemFlags::XNAME_FOLLOWS | ItemFlags::LOCAL_CHANGE))
     }
 
     /// Whether names of ids travel inside the entries, rather than in lists after them.

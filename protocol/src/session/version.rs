@@ -196,6 +196,11 @@ impl Version {
         self.0 >= 30
     }
 
+    /// Whether hard links may be reported without an exchange of extended attributes (31).
+    pub fn may_spare_xattrs_of_links(self) -> bool {
+        self.0 >= 31
+    }
+
     /// Whether MD5 is the default sum (30) rather than the seeded MD4.
     pub fn defaults_to_md5(self) -> bool {
         self.0 >= 30

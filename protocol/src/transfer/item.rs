@@ -2,6 +2,7 @@
 //!
 //! Wire: protocol/doc/20-transfer.md#22-iflags-bits
 
+use super::XattrExchange;
 use crate::error::{Decode, Misuse};
 use crate::limits::PATH_MAX;
 use crate::session::Version;
@@ -101,12 +102,14 @@ pub struct Item {
     pub basis: Option<BasisKind>,
     /// A second name: the target of a hard link, or the basename of a fuzzy basis.
     pub xname: Option<Box<[u8]>>,
+    /// Long values of extended attributes. The codecs put them behind the other fields.
+    pub xattrs: XattrExchange,
 }
 
 impl Item {
     /// Makes an item without basis kind and second name.
     pub fn new(flags: ItemFlags) -> Self {
-        Item { flags, basis: None, xname: None }
+        Item { flags, ..Item::default() }
     }
 
     /// Whether file data is asked for.
@@ -131,7 +134,7 @@ impl Item {
             true => Some(input.vstring("length of a second name", PATH_MAX)?.into()),
             false => None,
         };
-        Ok(Item { flags, basis, xname })
+        Ok(Item { flags, basis, xname, xattrs: XattrExchange::Nothing })
     }
 
     /// Appends the fields that follow an index. The two FOLLOWS bits are taken from the fields.
@@ -140,10 +143,7 @@ impl Item {
         if !version.has_item_flags() {
             return Ok(());
         }
-        let mut flags = self.flags;
-        flags.set(ItemFlags::BASIS_TYPE_FOLLOWS, self.basis.is_some());
-        flags.set(ItemFlags::XNAME_FOLLOWS, self.xname.is_some());
-        put_u16(flags.bits(), out);
+        put_u16(self.wire_flags().bits(), out);
         if let Some(basis) = self.basis {
             out.push(basis.to_byte());
         }
@@ -152,6 +152,14 @@ impl Item {
             Some(xname) => put_vstring(xname, out),
             None => Ok(()),
         }
+    }
+
+    /// Returns the flags as they are sent.
+    pub(crate) fn wire_flags(&self) -> ItemFlags {
+        let mut flags = self.flags;
+        flags.set(ItemFlags::BASIS_TYPE_FOLLOWS, self.basis.is_some());
+        flags.set(ItemFlags::XNAME_FOLLOWS, self.xname.is_some());
+        flags
     }
 
     /// Returns the second name cut down to a path that stays below where it is used: without

@@ -10,9 +10,12 @@ mod runs;
 mod signature;
 mod stats;
 mod token;
+mod xattr;
 mod zstd;
 
 pub use item::{BasisKind, Item, ItemFlags};
 pub use signature::{BlockSignature, SumHead};
 pub use stats::{DeleteCounts, TransferStats};
 pub use token::{BlockIndex, Compressor, Token, TokenDecoder, TokenEncoder, TokenEvent};
+pub use xattr::XattrExchange;
+pub(crate) use xattr::{ValuesDecoder, WantedDecoder};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use suisei_protocol::flist::{Acl, EntryRef, HardLink, IdKind, Segment};
+use suisei_protocol::flist::{Acl, EntryRef, HardLink, IdKind, Segment, XattrValue};
 use suisei_protocol::message::{ToReceiver, ToSender};
 use suisei_protocol::mux::{Notice, TextKind};
-use suisei_protocol::transfer::{Item, SumHead, Token};
+use suisei_protocol::transfer::{Item, SumHead, Token, XattrExchange};
 
 use super::replay::Message;
 
@@ -136,6 +136,13 @@ fn entry_text(e: EntryRef<'_>) -> String {
     if let Some(atime) = e.atime() {
         let _ = write!(text, " atime {atime}");
     }
+    for xattr in e.xattrs().into_iter().flat_map(|list| list.items()) {
+        let value = match &xattr.value {
+            XattrValue::Whole(value) => value.escape_ascii().to_string(),
+            XattrValue::Digest { len, md5 } => format!("{len} bytes {}", hex(md5)),
+        };
+        let _ = write!(text, " {}={value}", xattr.name.escape_ascii());
+    }
     text
 }
 
@@ -146,6 +153,17 @@ fn item_text(item: &Item) -> String {
     }
     if let Some(name) = &item.xname {
         let _ = write!(text, " {:?}", String::from_utf8_lossy(name));
+    }
+    match &item.xattrs {
+        XattrExchange::Nothing => {}
+        XattrExchange::Wanted(numbers) => {
+            let _ = write!(text, " wants {numbers:?}");
+        }
+        XattrExchange::Values(values) => {
+            for (number, value) in values {
+                let _ = write!(text, " value {number} {} {:08x}", value.len(), hash(value));
+            }
+        }
     }
     text
 }

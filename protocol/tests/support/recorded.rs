@@ -197,6 +197,7 @@ impl Recorded {
             atimes: has('U'),
             crtimes: has('N'),
             acls: has('A'),
+            xattrs: has('X'),
             numeric_ids: self.has("--numeric-ids"),
             relative: has('R'),
             recursive: has('r'),

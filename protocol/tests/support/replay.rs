@@ -35,7 +35,7 @@ pub struct Transfer {
 
 enum Codec {
     ToReceiver(Box<ToReceiverDecoder>),
-    ToSender(ToSenderDecoder),
+    ToSender(Box<ToSenderDecoder>),
 }
 
 /// Reads one direction as the end whose session is given.
@@ -70,7 +70,7 @@ impl Replay {
             filters,
             names,
             codec: match session.direction {
-                Direction::Sending => Codec::ToSender(ToSenderDecoder::new(session)),
+                Direction::Sending => Codec::ToSender(Box::new(ToSenderDecoder::new(session))),
                 Direction::Receiving => {
                     Codec::ToReceiver(Box::new(ToReceiverDecoder::new(session).expect("a decoder")))
                 }

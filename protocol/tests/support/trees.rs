@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use suisei_protocol::flist::{
     Acl, DirNdx, EntryFlags, EntryRef, Extra, FileKind, FileList, HardLink, IdKind, IdName, IoErrors, Mode,
-    NamedAccess, Ndx, NewEntry, Order, Rdev, Segment, SegmentBuilder,
+    NamedAccess, Ndx, NewEntry, Order, Rdev, Segment, SegmentBuilder, Xattr, XattrTable, XattrValue,
 };
 use suisei_protocol::session::{Compat, Direction, Layout, Recursion, Session, Side, Version};
 use suisei_protocol::sum::SumKind;
@@ -43,6 +43,7 @@ pub fn sessions() -> impl Strategy<Value = Session> {
                 hard_links: on(11),
                 checksum: on(12),
                 atimes: on(13),
+                xattrs: on(19) && version.has_acls_and_xattrs(),
                 crtimes: on(14) && compat.contains(Compat::VARINT_FLIST),
                 numeric_ids: on(15),
                 recursive: true,
@@ -129,8 +130,14 @@ pub fn trees() -> impl Strategy<Value = Tree> {
 
 /// Cuts a tree into the segments that a sender of this session has, in index order.
 pub fn segments(session: &Session, tree: &Tree) -> Vec<Arc<Segment>> {
-    let mut builder =
-        Lists { session, tree, lists: FileList::new(), groups: HashMap::new(), named: Vec::new() };
+    let mut builder = Lists {
+        session,
+        tree,
+        lists: FileList::new(),
+        groups: HashMap::new(),
+        named: Vec::new(),
+        xattrs: XattrTable::default(),
+    };
     let mut out = Vec::new();
     if session.recursion == Recursion::Whole {
         out.push(builder.segment(Ndx(0), None, |_| true));
@@ -159,6 +166,7 @@ struct Lists<'a> {
     lists: FileList,
     groups: HashMap<u8, i32>,
     named: Vec<(IdKind, u32)>,
+    xattrs: XattrTable,
 }
 
 impl Lists<'_> {
@@ -217,6 +225,7 @@ impl Lists<'_> {
             crtime: layout.crtimes.then_some(if node.inode % 2 == 0 { mtime } else { 77 }),
             access_acl: (has_acl && node.inode % 3 != 0).then(|| acl(node, false)),
             default_acl: (has_acl && is_dir && node.inode % 2 == 0).then(|| acl(node, true)),
+            xattrs: if layout.xattrs { self.xattrs.list(xattrs(node.inode)) } else { None },
         };
         let acls = extra.access_acl.iter().chain(&extra.default_acl);
         let in_acls = acls.flat_map(|acl| acl.named.iter().map(|named| (named.kind, named.id)));
@@ -257,12 +266,22 @@ fn acl(node: &Node, complete: bool) -> Arc<Acl> {
     })
 }
 
+/// Attributes of an inode: none, short ones, long ones.
+fn xattrs(inode: u8) -> Vec<Xattr> {
+    let value = |number: u8| XattrValue::of(&vec![inode % 5; usize::from(number) * 20]);
+    (1..=inode % 4)
+        .map(|n| Xattr { name: format!("user.{n}").into_bytes().into(), value: value(n) })
+        .collect()
+}
+
 /// Everything of an entry that its session sends. Below 30 the receiver derives directory flags.
 pub fn fields(session: &Session, entry: EntryRef<'_>) -> String {
     let flags = session.version.flags_directory_content().then(|| entry.flags());
-    let extra = entry.extra().cloned().unwrap_or_default();
+    let mut extra = entry.extra().cloned().unwrap_or_default();
+    let xattrs = extra.xattrs.take();
+    let xattrs = xattrs.as_ref().map(|list| list.items());
     format!(
-        "{:?} {:o} {} {}.{} {}:{} {flags:?} {extra:?}",
+        "{:?} {:o} {} {}.{} {}:{} {flags:?} {extra:?} {xattrs:?}",
         entry.path(),
         entry.mode().0,
         entry.size(),

@@ -19,11 +19,8 @@ pub fn item(ctx: &Context, entry: EntryRef<'_>, existing: Option<&Meta>, action:
 /// Returns the item of a hard link to `leader`; nothing means that the two are one already.
 pub fn linked(ctx: &Context, entry: EntryRef<'_>, existing: Option<&Meta>, leader: Option<&[u8]>) -> Item {
     let action = ItemFlags::LOCAL_CHANGE | ItemFlags::XNAME_FOLLOWS;
-    Item {
-        flags: flags(ctx, entry, existing, action, leader.is_none()),
-        basis: None,
-        xname: Some(leader.unwrap_or_default().into()),
-    }
+    let flags = flags(ctx, entry, existing, action, leader.is_none());
+    Item { xname: Some(leader.unwrap_or_default().into()), ..Item::new(flags) }
 }
 
 fn flags(
