@@ -361,6 +361,7 @@ impl Client<'_> {
         let file = File::open(Path::new(std::ffi::OsStr::from_bytes(path))).map_err(|error| {
             let text = error.to_string();
             let why = text.split(" (os error").next().unwrap_or_default();
+            let why = if path.is_empty() { "Invalid argument" } else { why };
             Refusal::usage(
                 [b"rsync: failed to open files-from file ", path.as_slice(), b": ", why.as_bytes()].concat(),
             )

@@ -45,12 +45,14 @@ pub struct Refusal {
     pub code: u8,
     /// Lines for standard error, without the final newline; hostile until escaped.
     pub text: Vec<u8>,
+    /// Which role the final line names, if the route told already.
+    pub who: Option<&'static str>,
 }
 
 impl Refusal {
     /// Refuses with a code and a sentence.
     pub fn new(code: Code, text: impl Into<Vec<u8>>) -> Refusal {
-        Refusal { code: code as u8, text: text.into() }
+        Refusal { code: code as u8, text: text.into(), who: None }
     }
 
     /// Refuses with code 1.
@@ -65,7 +67,13 @@ impl Refusal {
 
     /// Refuses with a code that something else chose.
     pub fn with_code(code: u8, text: impl Into<Vec<u8>>) -> Refusal {
-        Refusal { code, text: text.into() }
+        Refusal { code, text: text.into(), who: None }
+    }
+
+    /// Names the role that the final line is to name.
+    pub fn said_by(mut self, who: &'static str) -> Refusal {
+        self.who = Some(who);
+        self
     }
 }
 

@@ -64,9 +64,9 @@ fn run(words: Vec<OsString>) -> u8 {
             plain(HighBytes::Raw).lines(Channel::Out, help::text(show).as_bytes());
             Code::Ok as u8
         }
-        Ok(Intent::Usage) => {
+        Ok(Intent::Usage(who)) => {
             plain(HighBytes::Raw).lines(Channel::Err, help::usage().as_bytes());
-            refuse(&Refusal::usage(""), &plain(HighBytes::Raw))
+            refuse(&Refusal::usage("").said_by(who), &plain(HighBytes::Raw))
         }
         Err(refusal) => refuse(&refusal, &plain(HighBytes::Escape)),
     }
@@ -83,6 +83,6 @@ fn refuse(refusal: &Refusal, screen: &Screen) -> u8 {
     if !refusal.text.is_empty() {
         screen.lines(Channel::Err, &[refusal.text.as_slice(), b"\n"].concat());
     }
-    screen.lines(Channel::Err, final_line(refusal.code, "client").as_bytes());
+    screen.lines(Channel::Err, final_line(refusal.code, refusal.who.unwrap_or("client")).as_bytes());
     refusal.code
 }

@@ -27,8 +27,8 @@ pub enum Intent {
     Show(crate::options::typed::Show),
     /// The far end of somebody's transfer: its words are read by other rules.
     Serve,
-    /// Too few or too many operands: the usage goes to standard error.
-    Usage,
+    /// Too few or too many operands: the usage goes to standard error, in the name of this role.
+    Usage(&'static str),
 }
 
 /// Reads a client's command line, the program's name left out.
@@ -41,9 +41,10 @@ pub fn intent(words: &[OsString], environment: &Environment) -> Result<Intent, R
         return Ok(Intent::Show(show));
     }
     if typed.connect.sender {
-        return Ok(Intent::Usage);
+        return Ok(Intent::Usage("client"));
     }
-    plan(typed, environment).map(|plan| plan.map_or(Intent::Usage, |plan| Intent::Run(Box::new(plan))))
+    let who = if typed.operands.is_empty() { "Receiver" } else { "client" };
+    plan(typed, environment).map(|plan| plan.map_or(Intent::Usage(who), |plan| Intent::Run(Box::new(plan))))
 }
 
 /// Makes a plan of what was typed; nothing if there are not as many operands as it takes.
@@ -57,9 +58,14 @@ pub fn plan(typed: Typed, environment: &Environment) -> Result<Option<Plan>, Ref
         return Ok(None);
     }
     let old_args = matches!(wishes.protection, Protection::OldPaths | Protection::OldAll);
-    let route = spec::route(&wishes.typed.operands, old_args)?;
-    check_files_from(&wishes, &route)?;
-    check_connection(&wishes, &route)?;
+    let who = match spec::split_host(&wishes.typed.operands[0]) {
+        Some(_) => "Receiver",
+        None => "sender",
+    };
+    let said = |refusal: Refusal| refusal.said_by(who);
+    let route = spec::route(&wishes.typed.operands, old_args).map_err(said)?;
+    check_files_from(&wishes, &route).map_err(said)?;
+    check_connection(&wishes, &route).map_err(said)?;
     if matches!(route, Route::Local { .. }) && !wishes.typed.connect.remote_options.is_empty() {
         let text = "rsync: --remote-option: not supported yet in a local run";
         return Err(Refusal::new(Code::Unsupported, text));

@@ -26,6 +26,7 @@ use crate::exit::{Code, Refusal};
 use crate::filters;
 use crate::glob;
 use crate::options::environment::Environment;
+use crate::options::help;
 use crate::options::meaning::{self, FilesFrom, Wishes};
 use crate::options::server_args::{self, ServerWords};
 use crate::options::typed::Stderr;
@@ -43,7 +44,7 @@ pub fn run(line: &[Vec<u8>], environment: &Environment, interrupted: Arc<AtomicB
             if !refusal.text.is_empty() {
                 say(&[refusal.text.as_slice(), b"\n"].concat());
             }
-            say(final_line(refusal.code, "server").as_bytes());
+            say(final_line(refusal.code, refusal.who.unwrap_or("server")).as_bytes());
             refusal.code
         }
     }
@@ -64,7 +65,16 @@ fn serve(line: &[Vec<u8>], environment: &Environment, interrupted: Arc<AtomicBoo
         let more = read_secluded(&mut stream)?;
         words = server_args::read(line, Some(&more))?;
     }
+    if let Some(show) = words.typed.output.show {
+        say(help::text(show).as_bytes());
+        return Ok(Code::Ok as u8);
+    }
     let direction = if words.typed.connect.sender { Direction::Sending } else { Direction::Receiving };
+    if !words.complete {
+        say(help::usage().as_bytes());
+        let who = if direction == Direction::Sending { "sender" } else { "Receiver" };
+        return Err(Refusal::usage("").said_by(who));
+    }
     let server = Server { direction, secluded, environment, interrupted };
     server.serve(words, stream)
 }

@@ -94,13 +94,16 @@ pub struct Wishes {
 /// Works out what was typed.
 pub fn resolve(typed: Typed, environment: &Environment) -> Result<Wishes, Refusal> {
     let files_from = typed.select.files_from.as_deref().map(files_from);
-    let listing = typed.select.list_only || (typed.operands.len() == 1 && !typed.connect.server);
+    let listing = typed.select.list_only || (typed.operands.len() <= 1 && !typed.connect.server);
     let recursive = match typed.select.recursive {
         Recursive::Explicit => true,
         Recursive::Archive => files_from.is_none(),
         Recursive::Off => false,
     } || typed.select.old_dirs;
     let dirs = !recursive && typed.select.dirs.unwrap_or(files_from.is_some() || listing);
+    let protection = protection(&typed, environment)?;
+    let whole_file = if has_no_checksum(&typed)? { Some(true) } else { typed.delta.whole_file };
+    let (compress, compressor) = compression(&typed)?;
     let deleting = deletes(&typed);
     check_deletion(&typed, deleting, recursive || dirs)?;
     let backup = typed.change.backup || typed.change.backup_dir.is_some();
@@ -112,9 +115,6 @@ pub fn resolve(typed: Typed, environment: &Environment) -> Result<Wishes, Refusa
     let inplace = typed.change.inplace || typed.change.append != Append::Off;
     let partial =
         !inplace && partial_dir.is_none() && (typed.change.partial || typed.change.partial_dir.is_some());
-    let (compress, compressor) = compression(&typed)?;
-    let whole_file = if has_no_checksum(&typed)? { Some(true) } else { typed.delta.whole_file };
-    let protection = protection(&typed, environment)?;
     let (info, debug) = levels(&typed);
     let format = match &typed.output.out_format {
         Some(format) => Some(format.clone()),

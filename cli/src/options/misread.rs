@@ -14,30 +14,31 @@ fn refusal(word: &[u8], why: &str) -> Refusal {
     Refusal::usage([b"rsync: ", word, b": ", why.as_bytes()].concat())
 }
 
-/// Explains why a command line could not be parsed.
-pub fn explain(words: &[OsString]) -> Refusal {
-    let mut words = words.iter().map(|word| word.as_bytes());
-    while let Some(word) = words.next() {
+/// Explains why a command line could not be parsed: how many words are good, and what is wrong
+/// with the next one.
+pub fn explain(words: &[OsString]) -> (usize, Refusal) {
+    let mut words = words.iter().map(|word| word.as_bytes()).enumerate();
+    while let Some((at, word)) = words.next() {
         if word == b"--" {
             break;
         }
         let wants_value = match word {
             [b'-', b'-', long @ ..] => {
                 let name = long.split(|&b| b == b'=').next().unwrap_or_default();
-                let Some((row, on)) = by_name(name) else { return refusal(word, "unknown option") };
+                let Some((row, on)) = by_name(name) else { return (at, refusal(word, "unknown option")) };
                 on && row.value.is_some() && name.len() == long.len()
             }
             [b'-', letters @ ..] if !letters.is_empty() => match bundle(letters) {
                 Some(wants_value) => wants_value,
-                None => return refusal(word, "unknown option"),
+                None => return (at, refusal(word, "unknown option")),
             },
             _ => false,
         };
         if wants_value && words.next().is_none() {
-            return refusal(word, "missing argument");
+            return (at, refusal(word, "missing argument"));
         }
     }
-    Refusal::usage("rsync: the command line cannot be read")
+    (usize::MAX, Refusal::usage("rsync: the command line cannot be read"))
 }
 
 /// Whether a bundle wants the next word as a value; nothing if it holds an unknown letter.

@@ -20,11 +20,13 @@ fn words(
     let mut kept = Vec::new();
     for word in text.split(',').filter(|word| !word.is_empty()) {
         if word.eq_ignore_ascii_case("help") {
-            t.output.show.get_or_insert(help);
+            t.output.show = Some(help);
+            return Ok(None);
         } else if check(word).is_ok() {
             kept.push(word);
         } else if !t.connect.server {
-            return Err(Refusal::usage(format!("Unknown --{option} item: \"{word}\"")));
+            let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
+            return Err(Refusal::usage(format!("Unknown --{option} item: \"{name}\"")));
         }
     }
     Ok(Some(kept.join(",")).filter(|list| !list.is_empty()))
@@ -33,11 +35,14 @@ fn words(
 /// The rows.
 pub const ROWS: &[Row] = &[
     flag("help", "show this (as -h does if there is nothing else)", |t, _| {
-        t.output.show.get_or_insert(Show::Help);
+        t.output.show = Some(Show::Help);
         Ok(())
     }),
-    flag("version", "show version and capabilities", |t, _| {
-        t.output.show.get_or_insert(Show::Version);
+    flag("version", "show version and capabilities; twice: as JSON", |t, _| {
+        t.output.show = Some(match t.output.show {
+            Some(Show::Version | Show::VersionJson) => Show::VersionJson,
+            _ => Show::Version,
+        });
         Ok(())
     })
     .letter('V'),

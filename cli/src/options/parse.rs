@@ -23,8 +23,20 @@ const OPERANDS: &str = "operands";
 
 /// Reads an argument vector, the program's name left out.
 pub fn parse(words: &[OsString]) -> Result<Typed, Refusal> {
+    let matches = match command().try_get_matches_from(words) {
+        Ok(matches) => matches,
+        Err(_) => {
+            let (good, refusal) = misread::explain(words);
+            // What stands before the bad word is read first: it may be wrong, or ask for help.
+            let before = if good < words.len() { parse(&words[..good])? } else { return Err(refusal) };
+            return if before.output.show.is_some_and(Show::ends_the_line) {
+                Ok(before)
+            } else {
+                Err(refusal)
+            };
+        }
+    };
     let mut typed = Typed::default();
-    let matches = command().try_get_matches_from(words).map_err(|_| misread::explain(words))?;
     let mut uses: Vec<(usize, String, &OsStr)> = Vec::new();
     for id in matches.ids() {
         let id = id.as_str();
@@ -38,8 +50,11 @@ pub fn parse(words: &[OsString]) -> Result<Typed, Refusal> {
         uses.iter().any(|(_, id, _)| rows().position(|r| r.long == "server").map(on_id) == Some(id.clone()));
     for (_, id, value) in uses {
         apply(&mut typed, &id, value.as_bytes(), words)?;
+        if typed.output.show.is_some_and(Show::ends_the_line) {
+            break;
+        }
     }
-    if typed.output.human > 0 && typed.operands.is_empty() {
+    if typed.output.human > 0 && words.len() == 1 {
         typed.output.show.get_or_insert(Show::Help);
     }
     Ok(typed)

@@ -148,10 +148,11 @@ pub const ROWS: &[Row] = &[
     })
     .off(&["no-super"]),
     flag("fake-super", "keep privileged attributes in extended ones", |_, _| Ok(())).not_yet(),
-    flag("numeric-ids", "use ids as they are, never by name", |t, _| {
-        t.preserve.numeric_ids = true;
+    flag("numeric-ids", "use ids as they are, never by name", |t, g| {
+        t.preserve.numeric_ids = g.on;
         Ok(())
-    }),
+    })
+    .off(&["no-numeric-ids"]),
     valued("usermap", "STRING", "map user names", |t, g| {
         t.preserve.user_map = Some(g.value.to_vec());
         t.preserve.owner = true;

@@ -230,8 +230,16 @@ pub enum Stderr {
 pub enum Show {
     Help,
     Version,
+    VersionJson,
     InfoHelp,
     DebugHelp,
+}
+
+impl Show {
+    /// Whether what stands behind the option does not count any more.
+    pub fn ends_the_line(self) -> bool {
+        !matches!(self, Show::Version | Show::VersionJson)
+    }
 }
 
 /// `--outbuf`.

@@ -182,7 +182,8 @@ impl Printer {
 
     fn deleted(&self, subject: &Subject<'_>) {
         let format = self.settings.format.as_ref();
-        if self.settings.info.of(Info::Del) == 0 && format.is_none() {
+        if self.settings.info.of(Info::Del) == 0 && self.settings.info.of(Info::Name) == 0 && format.is_none()
+        {
             return;
         }
         match format.filter(|f| f.has(b"io")) {

@@ -82,6 +82,9 @@ impl<'a> RuleParser<'a> {
 
     /// Adds a `--filter`.
     pub fn filter(&mut self, text: &[u8]) -> Result<(), FilterError> {
+        if text.is_empty() {
+            return Ok(());
+        }
         let directive = Directive::parse(text).map_err(|error| FilterError::syntax(error, text))?;
         self.directive(directive, text)
     }

@@ -164,7 +164,11 @@ impl SumChoice {
     /// Parses an option's value; `auto` alone is no choice at all.
     pub fn parse(text: &str) -> Result<Option<SumChoice>, Misuse> {
         let (transfer, list) = match text.split_once(',') {
-            Some((transfer, list)) => (one_name(transfer)?, one_name(list)?),
+            Some((transfer, list)) => {
+                // Stock names the whole value if its first half is unknown.
+                let whole = Misuse::UnknownName { kind: SumName::KIND, name: text.to_owned() };
+                (one_name(transfer).map_err(|_| whole)?, one_name(list)?)
+            }
             None => {
                 let both = one_name(text)?;
                 if both.is_none() {

@@ -9,7 +9,7 @@ use suisei_protocol::session::Capabilities;
 use crate::exit::{Code, Refusal};
 use crate::options::row::{Given, Row, Support};
 use crate::options::rows;
-use crate::options::typed::Typed;
+use crate::options::typed::{Show, Typed};
 
 /// What a client's words say.
 #[derive(Debug, Clone)]
@@ -20,19 +20,22 @@ pub struct ServerWords {
     pub capabilities: Option<Capabilities>,
     /// Whether more words follow on stdin (`-s`).
     pub secluded: bool,
+    /// Whether there was anything behind the options, if only the lone `.`.
+    pub complete: bool,
 }
 
 /// Reads the words of one or two lists; `--server` may be among them. The second list is what
 /// came over stdin.
 pub fn read(line: &[Vec<u8>], secluded: Option<&[Vec<u8>]>) -> Result<ServerWords, Refusal> {
-    let mut reader = Reader { typed: Typed::default(), capabilities: None };
+    let mut reader = Reader { typed: Typed::default(), capabilities: None, complete: false };
     reader.typed.connect.server = true;
     reader.list(line)?;
     let wants_more = reader.typed.connect.secluded == Some(true);
     if let Some(words) = secluded {
         reader.list(words)?;
     }
-    Ok(ServerWords { typed: reader.typed, capabilities: reader.capabilities, secluded: wants_more })
+    let Reader { typed, capabilities, complete } = reader;
+    Ok(ServerWords { typed, capabilities, secluded: wants_more, complete })
 }
 
 fn refusal(word: &[u8], why: &str) -> Refusal {
@@ -42,6 +45,7 @@ fn refusal(word: &[u8], why: &str) -> Refusal {
 struct Reader {
     typed: Typed,
     capabilities: Option<Capabilities>,
+    complete: bool,
 }
 
 impl Reader {
@@ -50,12 +54,19 @@ impl Reader {
         while let Some(word) = words.next() {
             match word.as_slice() {
                 b"." => {
+                    self.complete = true;
                     self.typed.operands.extend(words.cloned());
                     return Ok(());
                 }
                 [b'-', b'-', name @ ..] if !name.is_empty() => self.long(word, name, &mut words)?,
                 [b'-', letters @ ..] if !letters.is_empty() => self.bundle(word, letters, &mut words)?,
-                _ => self.typed.operands.push(word.clone()),
+                _ => {
+                    self.complete = true;
+                    self.typed.operands.push(word.clone());
+                }
+            }
+            if self.typed.output.show.is_some_and(Show::ends_the_line) {
+                return Ok(());
             }
         }
         Ok(())
@@ -120,10 +131,13 @@ impl Reader {
                 let text = format!("rsync: on remote machine: {}: not supported yet", row.name());
                 return Err(Refusal::new(Code::Unsupported, text));
             }
-            Support::Never(text) if given.on => return Err(Refusal::usage(text)),
+            Support::Never(text) if given.on => {
+                return Err(Refusal::usage(text.replace("This rsync does", "The server does")));
+            }
             _ => {}
         }
-        (row.apply)(&mut self.typed, &given)
+        let word = [b"on remote machine: ", given.word].concat();
+        (row.apply)(&mut self.typed, &Given { word: &word, ..given })
     }
 }
 

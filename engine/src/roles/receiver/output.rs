@@ -71,7 +71,10 @@ pub(super) struct Workshop {
 
 impl Workshop {
     pub(super) fn open(ctx: &Context, destination: &Destination) -> Result<Self, Failure> {
-        Ok(Workshop { temp_dir: open_temp_dir(ctx, destination)?, in_place: ctx.options.place.inplace })
+        Ok(Workshop {
+            temp_dir: open_temp_dir(ctx, destination, !ctx.options.dry_run)?,
+            in_place: ctx.options.place.inplace,
+        })
     }
 
     /// Opens an output for a file of that mode. A problem is reported, and nothing returned.
@@ -132,14 +135,12 @@ impl Workshop {
 
 /// Fails if `--temp-dir` cannot be used.
 pub fn check_temp_dir(ctx: &Context, destination: &Destination) -> Result<(), Failure> {
-    open_temp_dir(ctx, destination).map(drop)
+    open_temp_dir(ctx, destination, true).map(drop)
 }
 
 /// Opens `--temp-dir`; a relative one lies below the destination.
-fn open_temp_dir(ctx: &Context, destination: &Destination) -> Result<Option<TempDir>, Failure> {
-    let Some(named) = ctx.options.place.temp_dir.as_deref().filter(|_| !ctx.options.dry_run) else {
-        return Ok(None);
-    };
+fn open_temp_dir(ctx: &Context, destination: &Destination, needed: bool) -> Result<Option<TempDir>, Failure> {
+    let Some(named) = ctx.options.place.temp_dir.as_deref().filter(|_| needed) else { return Ok(None) };
     let (opened, full) = if named.starts_with(b"/") {
         let opened = Tree::open_trusted(Path::new(OsStr::from_bytes(named)), SymlinkPolicy::Refuse);
         (opened.map(|tree| tree.root().clone()), named.to_vec())
@@ -155,7 +156,7 @@ fn open_temp_dir(ctx: &Context, destination: &Destination) -> Result<Option<Temp
             } else {
                 "does not exist"
             };
-            let text = format!("The temp-dir {what}: {}", String::from_utf8_lossy(&full));
+            let text = format!("The temp-dir {what}: {}", String::from_utf8_lossy(named));
             Err(Failure::Usage { text })
         }
     }
