@@ -26,9 +26,12 @@ use crate::options::meaning::{FilesFrom, Wishes};
 use crate::output::format::{Format, Scene};
 use crate::output::human::Human;
 use crate::output::info::Info;
-use crate::output::itemize::{Style, Way};
+use crate::output::itemize::{Detail, Style, Way};
 use crate::output::listing::Columns;
-use crate::output::{cause, final_line, is_explained, role, summary, Channel, Printer, Screen, Settings};
+use crate::output::log::{DryRuns, ItemLog};
+use crate::output::{
+    cause, final_line, is_explained, logged_totals, role, summary, Channel, Printer, Screen, Settings,
+};
 use crate::plan::Plan;
 use crate::remote::link::{Dialer, Link, Peer};
 use crate::remote::spec::{Kind, Machine, Route};
@@ -275,13 +278,16 @@ impl Client<'_> {
         match result {
             Ok(()) => {
                 self.summarise(context, started);
+                self.log_totals(context, far);
                 End { code: context.exit_code().max(far), who, explained: false }
             }
             Err(Failure::Interrupted) if self.screen.is_closed() => {
+                self.log_totals(context, Code::Messages as u8);
                 End { code: Code::Messages as u8, who, explained: false }
             }
             Err(failure) => {
                 let code = failure.exit_code().max(far);
+                self.log_totals(context, code);
                 End { code, who, explained: is_explained(&failure) && code == failure.exit_code() }
             }
         }
@@ -303,6 +309,21 @@ impl Client<'_> {
         self.screen.lines(Channel::Out, text.as_bytes());
     }
 
+    /// Ends a log in which no summary stands, or that of a failure. A receiving side that fails
+    /// leaves it out.
+    fn log_totals(&self, context: &Context, code: u8) {
+        let stats = &context.stats;
+        let is_failure = code.max(context.exit_code()) != 0;
+        let wishes = self.wishes();
+        let is_summed_up = wishes.typed.output.quiet == 0 && wishes.info.of(Info::Stats) > 0;
+        let is_pull = matches!(self.plan.route, Route::Pull { .. });
+        if is_failure && is_pull || !is_failure && is_summed_up {
+            return;
+        }
+        let (sent, received) = (stats.bytes_written.value(), stats.bytes_read.value());
+        self.screen.log_lines(logged_totals(sent, received, stats.total_size.value()).as_bytes());
+    }
+
     fn human(&self) -> Human {
         let output = &self.wishes().typed.output;
         if output.no_human {
@@ -321,16 +342,19 @@ impl Client<'_> {
     ) -> Arc<Printer> {
         let wishes = self.wishes();
         let output = &wishes.typed.output;
-        let itemize = match output.itemize {
-            1 if wishes.info.of(Info::Name) >= 2 => 2,
-            count => count,
+        let itemizes = output.itemize > 0 || wishes.itemizes();
+        let detail = match (itemizes, output.itemize > 1 || wishes.info.of(Info::Name) >= 2) {
+            (false, _) => Detail::Made,
+            (true, false) => Detail::Changed,
+            (true, true) => Detail::All,
         };
-        let settings = Settings {
+        let mut settings = Settings {
             info: wishes.info.clone(),
             debug: wishes.debug.clone(),
             quiet: output.quiet > 0,
             format: wishes.format.as_deref().map(Format::parse),
-            itemize: itemize.min(2) as u8,
+            detail,
+            log: None,
             human: self.human(),
             columns: Columns {
                 human: self.human(),
@@ -349,6 +373,10 @@ impl Client<'_> {
         };
         let scene =
             Scene { style, operation, transfer_sum: session.transfer_sum, list_sum: session.list_sum };
+        settings.log = output
+            .log_file
+            .as_ref()
+            .map(|_| ItemLog::new(output.log_file_format.as_deref(), scene, detail, DryRuns::Told));
         Arc::new(Printer::new(settings, session.direction, scene, self.screen.clone()))
     }
 

@@ -26,6 +26,7 @@ use options::environment::Environment;
 use options::typed::{Outbuf, Stderr};
 use options::{help, parse};
 use output::escape::HighBytes;
+use output::log::LogFile;
 use output::{final_line, Buffering, Channel, Screen};
 use plan::{Intent, Plan};
 
@@ -54,7 +55,7 @@ fn run(words: Vec<OsString>) -> u8 {
             server::run(&line, &environment, interrupted)
         }
         Ok(Intent::Run(plan)) => {
-            let screen = Arc::new(screen(&plan, interrupted.clone()));
+            let screen = Arc::new(with_log(screen(&plan, interrupted.clone()), &plan));
             if let Err(refusal) = parse::refuse_not_yet(&plan.wishes.typed) {
                 return refuse(&refusal, &screen);
             }
@@ -77,6 +78,21 @@ fn screen(plan: &Plan, interrupted: Arc<AtomicBool>) -> Screen {
     let high = if output.eight_bit { HighBytes::Raw } else { HighBytes::Escape };
     let buffering = if output.outbuf == Some(Outbuf::Full) { Buffering::Blocks } else { Buffering::Lines };
     Screen::new(high, plan.wishes.stderr() == Stderr::All, buffering, interrupted)
+}
+
+/// Adds the log; one that cannot be opened is done without.
+fn with_log(screen: Screen, plan: &Plan) -> Screen {
+    let Some(path) = &plan.wishes.typed.output.log_file else { return screen };
+    match LogFile::open(path) {
+        Ok(log) => screen.with_log(log),
+        Err(error) => {
+            screen.lines(Channel::Err, &LogFile::complaint("client", path, &error));
+            if plan.wishes.typed.output.quiet == 0 {
+                screen.lines(Channel::Out, LogFile::WITHOUT);
+            }
+            screen
+        }
+    }
 }
 
 fn refuse(refusal: &Refusal, screen: &Screen) -> u8 {

@@ -31,9 +31,12 @@ use crate::options::meaning::{self, FilesFrom, Wishes};
 use crate::options::server_args::{self, ServerWords};
 use crate::options::typed::Stderr;
 use crate::output::escape::{escape, HighBytes};
+use crate::output::format::Scene;
 use crate::output::human::Human;
+use crate::output::itemize::{Detail, Style, Way};
 use crate::output::listing::Columns;
-use crate::output::{failure, final_line, Forwarder, Itemizes, ServerSettings};
+use crate::output::log::{DryRuns, ItemLog, LogFile};
+use crate::output::{failure, final_line, logged_totals, Forwarder, Itemizes, ServerSettings};
 
 /// Runs a server to its end and returns the exit code. `line` is its command line without the
 /// program's name.
@@ -143,7 +146,8 @@ impl Server<'_> {
             Err(error) => return Ok(self.end_early(&error)),
         };
         let notices = NoticePort::new();
-        let observer = Arc::new(Forwarder::new(settings(&wishes, &session)));
+        let log = self.open_log(&wishes);
+        let observer = Arc::new(Forwarder::new(self.settings(&wishes, &session, log.is_some()), log.clone()));
         let port = notices.clone();
         observer.attach(Box::new(move |notice| port.send(notice)));
         let rules = filters::of_server(&wishes, self.direction, session.version, self.environment)?;
@@ -157,7 +161,12 @@ impl Server<'_> {
             options,
             observer,
             notices,
-            reporter: Reporter::Nobody,
+            // The client reports; this end's roles only for the log.
+            reporter: match (&log, self.direction) {
+                (None, _) => Reporter::Nobody,
+                (Some(_), Direction::Sending) => Reporter::Sender,
+                (Some(_), Direction::Receiving) => Reporter::Receiver,
+            },
             interrupted: self.interrupted.clone(),
             stream,
         };
@@ -170,10 +179,52 @@ impl Server<'_> {
             Direction::Sending => self.send(&wishes, begun, paths, list),
             Direction::Receiving => self.receive(&wishes, begun, paths, list),
         };
-        Ok(match result? {
-            Ok(()) => context.exit_code(),
-            Err(error) => error.exit_code(),
-        })
+        let result = result?;
+        let code = result.as_ref().map_or_else(Failure::exit_code, |()| context.exit_code());
+        if let Some(log) = log.filter(|_| self.direction == Direction::Sending || code == 0) {
+            let stats = &context.stats;
+            let (sent, received) = (stats.bytes_written.value(), stats.bytes_read.value());
+            log.lines(logged_totals(sent, received, stats.total_size.value()).as_bytes());
+        }
+        Ok(code)
+    }
+
+    /// Opens the log; one that cannot be opened is done without.
+    fn open_log(&self, wishes: &Wishes) -> Option<Arc<LogFile>> {
+        let path = wishes.typed.output.log_file.as_ref()?;
+        match LogFile::open(path) {
+            Ok(log) => Some(Arc::new(log)),
+            Err(error) => {
+                say(&LogFile::complaint("server", path, &error));
+                say(LogFile::WITHOUT);
+                None
+            }
+        }
+    }
+
+    fn settings(&self, wishes: &Wishes, session: &Session, has_log: bool) -> ServerSettings {
+        let scene = Scene {
+            style: Style {
+                way: if self.direction == Direction::Sending { Way::Out } else { Way::In },
+                has_flags: session.version.has_item_flags(),
+                keeps_times: wishes.typed.preserve.times,
+                keeps_link_times: wishes.typed.preserve.times,
+            },
+            operation: if self.direction == Direction::Sending { "send" } else { "recv" },
+            transfer_sum: session.transfer_sum,
+            list_sum: session.list_sum,
+        };
+        let format = wishes.typed.output.log_file_format.as_deref();
+        let dry = if wishes.typed.change.dry_run { DryRuns::Untold } else { DryRuns::Told };
+        let detail = match wishes.typed.output.out_format.as_deref() {
+            Some(format) if format.starts_with(b"%i%I") => Detail::All,
+            _ => Detail::Changed,
+        };
+        ServerSettings {
+            direction: self.direction,
+            items: has_log.then(|| ItemLog::new(format, scene, detail, dry)),
+            ..settings(wishes, session)
+        }
     }
 
     /// Path arguments: expanded here if no shell has done it.
@@ -263,11 +314,15 @@ fn settings(wishes: &Wishes, session: &Session) -> ServerSettings {
             true => Itemizes::Yes,
             false => Itemizes::No,
         },
+        quiet: wishes.typed.output.quiet > 0,
         errors_as_messages: match mode {
             Some(mode) => mode == Stderr::Client,
             None => session.version.server_sends_all_texts(),
         },
         all_to_stderr: mode == Some(Stderr::All),
+        direction: session.direction,
+        items: None,
+        has_item_flags: session.version.has_item_flags(),
         has_deleted_message: session.version.has_deleted_message(),
         debug: wishes.debug.clone(),
         columns: Columns {

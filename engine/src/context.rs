@@ -1,13 +1,14 @@
 //! What all roles of one end share.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use suisei_protocol::flist::IoErrors;
-use suisei_protocol::session::Session;
+use suisei_protocol::flist::{IoErrors, Ndx};
+use suisei_protocol::session::{Direction, Session};
 
 use crate::ids::IdMap;
-use crate::observe::{Class, Event, Observer, Problem, What, Who};
+use crate::observe::{Class, Event, Moment, Observer, Problem, What, Who};
 use crate::options::TransferOptions;
 use crate::stats::Stats;
 use crate::Failure;
@@ -41,6 +42,8 @@ pub struct Context {
     pub interrupted: Arc<AtomicBool>,
     io_errors: AtomicU8,
     transfer_error: AtomicBool,
+    /// Names with their source prefix of what a local sender passes on; nothing if none is wanted.
+    long_names: Option<Mutex<HashMap<Ndx, Vec<u8>>>>,
 }
 
 impl Context {
@@ -53,7 +56,9 @@ impl Context {
         ids: IdMap,
         interrupted: Arc<AtomicBool>,
     ) -> Self {
+        let is_local = reporter == Reporter::Receiver && session.direction == Direction::Sending;
         Context {
+            long_names: (is_local && options.report.long_names).then(Mutex::default),
             session,
             options,
             observer,
@@ -69,6 +74,23 @@ impl Context {
     /// Reports an event.
     pub fn report(&self, event: Event<'_>) {
         self.observer.event(event);
+    }
+
+    /// Notes the long name of an item that a local sender is about to pass on: only the sender knows
+    /// it, and the receiver reports.
+    pub(crate) fn note_long_name(&self, ndx: Ndx, name: impl FnOnce() -> Vec<u8>) {
+        if let Some(names) = &self.long_names {
+            names.lock().unwrap_or_else(PoisonError::into_inner).insert(ndx, name());
+        }
+    }
+
+    /// Returns what was noted, and forgets it with the item's last report.
+    pub(crate) fn long_name(&self, ndx: Ndx, moment: Moment) -> Option<Vec<u8>> {
+        let mut names = self.long_names.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        match moment {
+            Moment::Begun => names.get(&ndx).cloned(),
+            Moment::Finished => names.remove(&ndx),
+        }
     }
 
     /// Reports a failed call on one item, and notes its effect on the exit code.

@@ -218,6 +218,8 @@ pub enum Event<'a> {
     Item(ItemReport<'a>),
     /// Data moves.
     Progress(Progress),
+    /// A list is done with: only the counts tell something.
+    ListDone(Progress),
     /// This end ends the run here, before the peer is told. Reported once, after every other
     /// event of the roles; [`Failure::PeerExit`] was already explained by the peer.
     Failed {

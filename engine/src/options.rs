@@ -275,4 +275,6 @@ pub struct Report {
     pub progress: bool,
     /// Whether the sums of files are shown (`%C`): a local run must then make them.
     pub sums: bool,
+    /// Whether items are reported with their source prefix, also where the receiver reports.
+    pub long_names: bool,
 }

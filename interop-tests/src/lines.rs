@@ -12,17 +12,76 @@ pub fn comparable(text: &[u8], work: &Path) -> Vec<String> {
     let text = text.to_str_lossy().replace(&*work.to_string_lossy(), "$WORK");
     let mut lines: Vec<String> =
         text.split(['\n', '\r']).filter(|line| !line.is_empty()).filter_map(comparable_line).collect();
+    // Totals are repeated whenever a list is done with, which hangs on timing.
+    let mut last = String::new();
+    lines.retain(|line| match line.split_once(" (xfr#").and_then(|(_, tail)| tail.split_once(',')) {
+        Some((number, _)) => std::mem::replace(&mut last, number.to_owned()) != number,
+        None => true,
+    });
     lines.sort();
     lines
 }
 
+/// Returns the lines of a log in their comparable form: time and process read the same, and bytes
+/// that either program escapes for its own reasons are text again.
+pub fn comparable_log(text: &[u8], work: &Path) -> Vec<String> {
+    let text = unescaped(text);
+    let mut lines: Vec<String> = comparable(&text, work).iter().filter_map(|line| undated(line)).collect();
+    lines.sort();
+    lines
+}
+
+/// A dated line without its date and process, `T [P] ` in their place.
+fn undated(line: &str) -> Option<String> {
+    let is_date = line.len() > 22 && line.as_bytes()[4] == b'/' && line.as_bytes()[13] == b':';
+    match line.split_once("] ").filter(|_| is_date) {
+        Some((_, body)) => comparable_line(body).map(|body| format!("T [P] {body}")),
+        None => Some(line.to_owned()),
+    }
+}
+
+/// Puts back bytes from 0x80 on: stock leaves most of them raw in a log, valid text or not.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, tail)) = rest.split_first() {
+        let digits = rest.get(2..5).filter(|_| rest.starts_with(b"\\#"));
+        let code = digits.and_then(|d| u8::from_str_radix(std::str::from_utf8(d).ok()?, 8).ok());
+        match code.filter(|&code| code >= 0x80) {
+            Some(code) => {
+                out.push(code);
+                rest = &rest[5..];
+            }
+            None => {
+                out.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    out
+}
+
 fn comparable_line(line: &str) -> Option<String> {
+    if line.starts_with("sent ") && line.contains("  total size ") {
+        let size = line.rsplit(' ').next().unwrap_or_default();
+        return Some(format!("sent N bytes  received N bytes  total size {size}"));
+    }
     if line.starts_with("sent ") && line.contains(" bytes/sec") {
         return Some("sent N bytes  received N bytes  N bytes/sec".to_owned());
     }
     if let Some((total, speedup)) = line.split_once("  speedup is ") {
         let suffix = speedup.find(" (").map_or("", |at| &speedup[at..]);
         return Some(format!("{total}  speedup is N{suffix}"));
+    }
+    // How often two blocks share a slot is a matter of the table.
+    if let Some((front, back)) = line.split_once("hash_hits=") {
+        let rest = back.trim_start_matches(|c: char| c.is_ascii_digit());
+        return Some(format!("{front}hash_hits=N{rest}"));
+    }
+    // Numbers of processes and the time of day, where a format labels them.
+    if let Some(fields) = line.strip_suffix("|pid") {
+        let fields: Vec<&str> = fields.split('|').collect();
+        return Some(format!("{}|T|P|pid", fields[..fields.len().saturating_sub(2)].join("|")));
     }
     for label in ["Total bytes sent", "Total bytes received", "File list size"] {
         if line.starts_with(label) {

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 
-use suisei_interop_tests::lines::comparable;
+use suisei_interop_tests::lines::{comparable, comparable_log};
 use suisei_interop_tests::peers::{has_stock, ours, remote_shell, Mode, Peer, Run, User};
 use suisei_interop_tests::scenarios::{scenarios, Before, Scenario};
 use suisei_interop_tests::snapshot::{now, snapshot};
@@ -116,9 +116,14 @@ fn outcome(templates: &Templates, row: &Scenario, setting: Setting) -> Outcome {
     }
 }
 
-/// Returns the lines of an item beside the two trees, each with the item's name.
+/// Returns the lines of an item beside the two trees, each with the item's name; of a log its text.
 fn beside(work: &Path, item: &str, start: u64) -> Vec<String> {
-    snapshot(&work.join(item), start).into_iter().map(|line| format!("{item}: {line}")).collect()
+    let path = work.join(item);
+    let lines = match std::fs::read(&path) {
+        Ok(text) if item.ends_with("log") => comparable_log(&text, work),
+        _ => snapshot(&path, start),
+    };
+    lines.into_iter().map(|line| format!("{item}: {line}")).collect()
 }
 
 /// Returns what differs, line by line.

@@ -111,8 +111,14 @@ pub const ROWS: &[Row] = &[
         Ok(())
     })
     .also(&["log-format"]),
-    valued("log-file", "FILE", "log to FILE", |_, _| Ok(())).not_yet(),
-    valued("log-file-format", "FMT", "lines of this format there", |_, _| Ok(())).not_yet(),
+    valued("log-file", "FILE", "log to FILE", |t, g| {
+        t.output.log_file = Some(g.value.to_vec()).filter(|path| !path.is_empty());
+        Ok(())
+    }),
+    valued("log-file-format", "FMT", "lines of this format there", |t, g| {
+        t.output.log_file_format = Some(g.value.to_vec());
+        Ok(())
+    }),
     flag("8-bit-output", "leave bytes that are no text as they are", |t, g| {
         t.output.eight_bit = g.on;
         Ok(())

@@ -269,6 +269,8 @@ pub struct Output {
     pub no_human: bool,
     pub itemize: u32,
     pub out_format: Option<Vec<u8>>,
+    pub log_file: Option<Vec<u8>>,
+    pub log_file_format: Option<Vec<u8>>,
     pub eight_bit: bool,
     pub outbuf: Option<Outbuf>,
 }

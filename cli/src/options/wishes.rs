@@ -49,6 +49,12 @@ impl Wishes {
         self.has_escape(b"i")
     }
 
+    fn logs_escape(&self, letter: &[u8]) -> bool {
+        let output = &self.typed.output;
+        let format = output.log_file_format.as_ref().filter(|_| output.log_file.is_some());
+        format.is_some_and(|format| Format::parse(format).has(letter))
+    }
+
     fn has_escape(&self, letter: &[u8]) -> bool {
         self.format.as_ref().is_some_and(|format| Format::parse(format).has(letter))
     }
@@ -86,7 +92,8 @@ impl Wishes {
                 up_to_date: self.info.of(Info::Name) >= 2,
                 list_only: self.listing,
                 progress: self.info.of(Info::Progress) >= 1,
-                sums: self.has_escape(b"C"),
+                sums: self.has_escape(b"C") || self.logs_escape(b"C"),
+                long_names: self.has_escape(b"f") || self.logs_escape(b"f"),
             },
             dry_run: t.change.dry_run,
         }

@@ -84,6 +84,11 @@ impl Format {
         Format { parts }
     }
 
+    /// Whether the format makes no line at all.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// Whether the format holds one of these letters.
     pub fn has(&self, letters: &[u8]) -> bool {
         self.parts.iter().any(|p| matches!(p, Part::Escape(e) if letters.contains(&e.letter)))
@@ -109,29 +114,25 @@ impl Format {
 
 /// Parses the escape that starts at a percent sign; nothing if it is cut short.
 fn parse_escape(text: &[u8]) -> (Option<Escape>, &[u8]) {
-    let mut at = 1;
-    let mut marks = 0;
-    let mut left = false;
-    let mut width = 0usize;
-    while let Some(&byte) = text.get(at) {
-        match byte {
-            b'\'' => marks += 1,
-            b'-' if width == 0 => left = true,
-            b'0'..=b'9' => width = (width * 10 + usize::from(byte - b'0')).min(4096),
-            letter => {
-                let number = match marks {
-                    0 => Human::Plain,
-                    1 => Human::Grouped,
-                    2 => Human::Decimal,
-                    _ => Human::Binary,
-                };
-                let escape = Escape { letter, source: text[..=at].to_vec(), left, width, number };
-                return (Some(escape), &text[at + 1..]);
-            }
-        }
-        at += 1;
-    }
-    (None, &text[1..])
+    let count = |from: usize, is: fn(&u8) -> bool| text[from..].iter().take_while(|b| is(b)).count();
+    let quotes_before = count(1, |&b| b == b'\'');
+    let mut at = 1 + quotes_before;
+    let left = text.get(at) == Some(&b'-');
+    at += usize::from(left);
+    let digits = count(at, u8::is_ascii_digit);
+    let width = text[at..at + digits].iter().fold(0, |n, b| (n * 10 + usize::from(b - b'0')).min(4096));
+    at += digits;
+    // Behind a sign alone nothing is a quote.
+    let quotes_after = if left && digits == 0 { 0 } else { count(at, |&b| b == b'\'') };
+    at += quotes_after;
+    let Some(&letter) = text.get(at) else { return (None, &text[1..]) };
+    let number = match quotes_before + quotes_after {
+        0 => Human::Plain,
+        1 => Human::Grouped,
+        2 => Human::Decimal,
+        _ => Human::Binary,
+    };
+    (Some(Escape { letter, source: text[..=at].to_vec(), left, width, number }), &text[at + 1..])
 }
 
 impl Escape {
@@ -141,6 +142,12 @@ impl Escape {
             Subject::Deletion(path, kind) => self.deletion_value(*path, *kind),
         };
         match value {
+            // A width counts from behind the arrow.
+            Some(value) if self.letter == b'L' && self.width > 0 => {
+                let (arrow, name) = value.split_at_checked(4).unwrap_or((b"    ", b""));
+                out.extend_from_slice(arrow);
+                self.pad(name, out);
+            }
             Some(value) => self.pad(&value, out),
             None => out.extend_from_slice(&self.source),
         }
@@ -208,7 +215,6 @@ impl Escape {
         let (arrow, name) = match (&report.item.xname, report.entry.link_target()) {
             (Some(name), _) if !name.is_empty() => (&b" => "[..], &name[..]),
             (_, Some(target)) => (&b" -> "[..], target),
-            _ if self.width > 0 => (&b"    "[..], &b""[..]),
             _ => return Vec::new(),
         };
         [arrow, name].concat()

@@ -2,6 +2,7 @@
 //!
 //! Wire: protocol/doc/22-output.md#6-itemize-string-i--i-11-characters-yxcstpoguax
 
+use suisei_engine::observe::ItemReport;
 use suisei_protocol::flist::FileKind;
 use suisei_protocol::transfer::{Item, ItemFlags};
 
@@ -25,6 +26,35 @@ pub struct Style {
     pub keeps_times: bool,
     /// Whether symlink times are preserved.
     pub keeps_link_times: bool,
+}
+
+/// Which items are worth a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What is transferred or made, and directories that change.
+    Made,
+    /// Whatever changes.
+    Changed,
+    /// Everything.
+    All,
+}
+
+impl Detail {
+    /// Whether an item is worth a line.
+    pub fn shows(self, report: &ItemReport<'_>) -> bool {
+        let flags = report.item.flags;
+        let changes = !flags.significant().is_empty();
+        let is_link_made = report.item.xname.as_ref().is_some_and(|name| !name.is_empty());
+        match self {
+            Detail::All => true,
+            Detail::Changed => changes || is_link_made,
+            Detail::Made => {
+                let made_here =
+                    flags.contains(ItemFlags::LOCAL_CHANGE) || report.entry.kind() == FileKind::Directory;
+                report.item.is_transfer() || is_link_made || changes && made_here
+            }
+        }
+    }
 }
 
 /// Returns the string for an item.

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use suisei_engine::observe::{Event, ItemReport, Moment, Observer, Who};
+use suisei_engine::observe::{Event, ItemReport, Moment, Observer, Progress, Who};
 use suisei_protocol::flist::FileKind;
 use suisei_protocol::mux::TextKind;
 use suisei_protocol::session::Direction;
@@ -14,7 +14,9 @@ use suisei_protocol::transfer::ItemFlags;
 use super::format::{Format, Scene, Subject};
 use super::human::Human;
 use super::info::{Debug, DebugLevels, Info, InfoLevels};
+use super::itemize::Detail;
 use super::listing::{self, Columns};
+use super::log::ItemLog;
 use super::progress::{Meter, Scope};
 use super::screen::{Channel, Screen};
 use super::words::{self, Itemizes};
@@ -30,8 +32,10 @@ pub struct Settings {
     pub quiet: bool,
     /// `--out-format`, or `%i %n%L` for `-i`.
     pub format: Option<Format>,
-    /// How often `-i` was given (`-i -vv` counts as twice).
-    pub itemize: u8,
+    /// Which items are worth a line.
+    pub detail: Detail,
+    /// How items stand in the log, if there is one.
+    pub log: Option<ItemLog>,
     /// Number style.
     pub human: Human,
     /// Columns of a listing.
@@ -79,15 +83,32 @@ impl Printer {
     }
 
     fn info(&self, line: &[u8]) {
+        match self.settings.quiet {
+            true => self.screen.log_lines(line),
+            false => self.screen.lines(Channel::Out, line),
+        }
+    }
+
+    /// Shows lines that concern the terminal only.
+    fn show(&self, line: &[u8]) {
         if !self.settings.quiet {
-            self.screen.lines(Channel::Out, line);
+            self.screen.show_lines(Channel::Out, line);
+        }
+    }
+
+    /// The same for one line whose names may hold newlines.
+    fn show_line(&self, body: &[u8]) {
+        if !self.settings.quiet {
+            self.screen.show_line(Channel::Out, body);
         }
     }
 
     /// The same for one line whose names may hold newlines.
     fn info_line(&self, body: &[u8]) {
-        if !self.settings.quiet {
-            self.screen.line(Channel::Out, body.strip_suffix(b"\n").unwrap_or(body));
+        let body = body.strip_suffix(b"\n").unwrap_or(body);
+        match self.settings.quiet {
+            true => self.screen.log_line(body),
+            false => self.screen.line(Channel::Out, body),
         }
     }
 
@@ -96,26 +117,43 @@ impl Printer {
     }
 
     fn list_started(&self, incremental: bool) {
-        if self.settings.info.of(Info::Flist) == 0 {
-            return;
-        }
+        self.screen.log_lines(words::logged_start(self.direction));
+        let counts = match self.settings.info.of(Info::Flist) {
+            0 => return,
+            level => level >= 2,
+        };
         match (incremental, self.direction) {
-            (true, Direction::Sending) => self.info(b"sending incremental file list\n"),
-            (true, Direction::Receiving) => self.info(b"receiving incremental file list\n"),
+            (true, Direction::Sending) => self.show(b"sending incremental file list\n"),
+            (true, Direction::Receiving) => self.show(b"receiving incremental file list\n"),
             (false, _) if !self.settings.with_dirs => {}
-            (false, Direction::Sending) => self.info(b"building file list ... done\n"),
-            (false, Direction::Receiving) => self.info(b"receiving file list ... done\n"),
+            (false, Direction::Sending) if counts => {
+                self.show(b"building file list ... \n");
+                self.show_open(" 0 files...\r");
+            }
+            (false, Direction::Receiving) if counts => self.show_open("receiving file list ... "),
+            (false, Direction::Sending) => self.show(b"building file list ... done\n"),
+            (false, Direction::Receiving) => self.show(b"receiving file list ... done\n"),
+        }
+    }
+
+    /// Shows the beginning of a line.
+    fn show_open(&self, text: &str) {
+        if !self.settings.quiet {
+            self.screen.progress(text, true);
         }
     }
 
     fn list_finished(&self, entries: usize) {
         if self.settings.info.of(Info::Flist) >= 2 && self.settings.with_dirs {
             let noun = if entries == 1 { "file" } else { "files" };
-            self.info(format!("{entries} {noun} to consider\n").as_bytes());
+            self.show(format!("{entries} {noun} to consider\n").as_bytes());
         }
     }
 
     fn item(&self, report: &ItemReport<'_>) {
+        if let Some(line) = self.settings.log.as_ref().and_then(|log| log.item(report)) {
+            self.screen.log_line(&line);
+        }
         let is_transfer = report.item.is_transfer();
         if !is_transfer && !self.scene.style.has_flags {
             return self.old_item(report);
@@ -128,7 +166,7 @@ impl Printer {
         let when = if is_transfer && !format.needs_end() { Moment::Begun } else { Moment::Finished };
         let due = report.moment == when;
         if due && self.is_worth_a_line(report) {
-            self.info_line(&format.line(&Subject::Item(report), &self.scene));
+            self.show_line(&format.line(&Subject::Item(report), &self.scene));
         }
     }
 
@@ -151,26 +189,11 @@ impl Printer {
             }
             _ => return,
         };
-        self.info_line(&format.line(&Subject::Item(report), &self.scene));
+        self.show_line(&format.line(&Subject::Item(report), &self.scene));
     }
 
     fn is_worth_a_line(&self, report: &ItemReport<'_>) -> bool {
-        let flags = report.item.flags;
-        let significant = flags.significant();
-        let is_link_made = report.item.xname.as_ref().is_some_and(|name| !name.is_empty());
-        let names = self.settings.info.of(Info::Name);
-        if self.settings.itemize > 0 || self.settings.format.as_ref().is_some_and(|f| f.has(b"i")) {
-            return self.settings.itemize > 1 || names >= 2 || !significant.is_empty() || is_link_made;
-        }
-        if report.item.is_transfer() || is_link_made {
-            return true;
-        }
-        // What only got attributes is named by a note.
-        let made_here = flags.contains(ItemFlags::LOCAL_CHANGE) || report.entry.kind() == FileKind::Directory;
-        if significant.is_empty() || !made_here {
-            return false;
-        }
-        flags.contains(ItemFlags::LOCAL_CHANGE) || report.entry.kind() == FileKind::Directory || names >= 2
+        self.settings.detail.shows(report)
     }
 
     fn itemizes(&self) -> Itemizes {
@@ -181,17 +204,21 @@ impl Printer {
     }
 
     fn deleted(&self, subject: &Subject<'_>) {
-        let format = self.settings.format.as_ref();
-        if self.settings.info.of(Info::Del) == 0 && self.settings.info.of(Info::Name) == 0 && format.is_none()
-        {
-            return;
+        if let Some(line) = self.settings.log.as_ref().and_then(|log| log.deletion(subject)) {
+            self.screen.log_line(&line);
         }
-        match format.filter(|f| f.has(b"io")) {
-            Some(format) => self.info_line(&format.line(subject, &self.scene)),
-            None => {
-                let name = Format::parse(b"%n").line(subject, &self.scene);
-                self.info_line(&[b"deleting ", &name[..]].concat());
-            }
+        let format = self.settings.format.as_ref();
+        let info = &self.settings.info;
+        if info.of(Info::Del) > 0 || info.of(Info::Name) > 0 || format.is_some() {
+            self.show_line(&words::deletion(subject, format, &self.scene));
+        }
+    }
+
+    fn progress(&self, report: &Progress) {
+        if let Some(meter) = self.meter.as_ref().filter(|_| !self.settings.quiet) {
+            let mut meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
+            let line = meter.line(report, Instant::now());
+            self.screen.progress(&line.text, line.complete);
         }
     }
 
@@ -222,16 +249,16 @@ impl Observer for Printer {
                 }
             }
             Event::Item(report) => self.item(&report),
-            Event::Progress(report) => {
-                if let Some(meter) = self.meter.as_ref().filter(|_| !self.settings.quiet) {
-                    let mut meter = meter.lock().unwrap_or_else(|e| e.into_inner());
-                    let line = meter.line(&report, Instant::now());
-                    self.screen.progress(&line.text, line.complete);
-                }
-            }
+            Event::Progress(report) => self.progress(&report),
+            Event::ListDone(report) if self.settings.info.of(Info::Progress) >= 2 => self.progress(&report),
+            Event::ListDone(_) => {}
             Event::Deleted { path, kind } => self.deleted(&Subject::Deletion(path, kind)),
             Event::Note(path, note) => match words::note(path, note, &self.settings.info, self.itemizes()) {
                 Some(line) if words::is_warning(note) => self.error(&line),
+                // The other process of a local run sends it as a message, which is logged.
+                Some(line) if words::is_for_terminals(note) && self.direction == Direction::Receiving => {
+                    self.show_line(line.strip_suffix(b"\n").unwrap_or(&line));
+                }
                 Some(line) => self.info_line(&line),
                 None => {}
             },

@@ -1,10 +1,11 @@
-//! Standard output and standard error: the last step of every line.
+//! Standard output, standard error and the log: the last step of every line.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use super::escape::{escape, HighBytes};
+use super::log::LogFile;
 
 /// Where a line goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,7 @@ pub struct Screen {
     state: Mutex<State>,
     closed: AtomicBool,
     interrupt: Arc<AtomicBool>,
+    log: Option<LogFile>,
 }
 
 #[derive(Debug, Default)]
@@ -61,6 +63,27 @@ impl Screen {
             state: Mutex::default(),
             closed: AtomicBool::new(false),
             interrupt,
+            log: None,
+        }
+    }
+
+    /// Writes a log too.
+    pub fn with_log(mut self, log: LogFile) -> Self {
+        self.log = Some(log);
+        self
+    }
+
+    /// Writes lines to the log alone, each with its newline.
+    pub fn log_lines(&self, text: &[u8]) {
+        if let Some(log) = &self.log {
+            log.lines(text);
+        }
+    }
+
+    /// Writes one line to the log alone; its body may hold any byte.
+    pub fn log_line(&self, body: &[u8]) {
+        if let Some(log) = &self.log {
+            log.line(body);
         }
     }
 
@@ -69,8 +92,20 @@ impl Screen {
         self.closed.load(Relaxed)
     }
 
-    /// Writes whole lines, each with its newline; an open progress line is ended first.
+    /// Writes whole lines, each with its newline, and logs them.
     pub fn lines(&self, channel: Channel, text: &[u8]) {
+        self.show_lines(channel, text);
+        self.log_lines(text);
+    }
+
+    /// Writes one line whose body may hold any byte, newlines included, and logs it.
+    pub fn line(&self, channel: Channel, body: &[u8]) {
+        self.show_line(channel, body);
+        self.log_line(body);
+    }
+
+    /// Writes whole lines that concern the terminal only; an open progress line is ended first.
+    pub fn show_lines(&self, channel: Channel, text: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
         let mut out = Vec::with_capacity(text.len() + 1);
         if std::mem::take(&mut state.line_open) {
@@ -82,8 +117,8 @@ impl Screen {
         self.write(&mut state, channel, &out);
     }
 
-    /// Writes one line whose body may hold any byte, newlines included.
-    pub fn line(&self, channel: Channel, body: &[u8]) {
+    /// Writes one line that concerns the terminal only.
+    pub fn show_line(&self, channel: Channel, body: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
         if std::mem::take(&mut state.line_open) {
             self.write(&mut state, Channel::Out, b"\n");

@@ -8,8 +8,10 @@ use bstr::ByteSlice;
 use suisei_engine::observe::{ItemReport, Note, Problem, What, Who};
 use suisei_engine::Failure;
 use suisei_protocol::flist::{FileKind, RelPath};
+use suisei_protocol::session::Direction;
 use suisei_protocol::Error as WireError;
 
+use super::format::{Format, Scene, Subject};
 use super::info::{Info, InfoLevels};
 
 /// Returns the `[WHO]` of a role.
@@ -78,6 +80,11 @@ pub fn is_warning(note: Note<'_>) -> bool {
     matches!(note, Note::FailedVerification(_))
 }
 
+/// Whether a note is for whoever looks on, and not for a log.
+pub fn is_for_terminals(note: Note<'_>) -> bool {
+    matches!(note, Note::UpToDate | Note::Adjusted)
+}
+
 /// Returns the line of a note, its newline included; nothing if the levels hide it.
 pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels, itemizes: Itemizes) -> Option<Vec<u8>> {
     let shown = match note {
@@ -130,6 +137,27 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels, itemizes: It
     };
     line.push(b'\n');
     Some(line)
+}
+
+/// Returns what is said of a deletion, without its newline: by the format if that names operations.
+pub fn deletion(subject: &Subject<'_>, format: Option<&Format>, scene: &Scene) -> Vec<u8> {
+    match format.filter(|format| format.has(b"io")) {
+        Some(format) => format.line(subject, scene),
+        None => [b"deleting ", &Format::parse(b"%n").line(subject, scene)[..]].concat(),
+    }
+}
+
+/// Returns the line that says how much moved, for a log that has no summary.
+pub fn logged_totals(sent: u64, received: u64, total_size: u64) -> String {
+    format!("sent {sent} bytes  received {received} bytes  total size {total_size}\n")
+}
+
+/// Returns the line that begins a log.
+pub fn logged_start(direction: Direction) -> &'static [u8] {
+    match direction {
+        Direction::Sending => b"building file list\n",
+        Direction::Receiving => b"receiving file list\n",
+    }
 }
 
 /// Returns the line that says why deletions stopped, its newline included.

@@ -146,12 +146,12 @@ impl Dialer<'_> {
         }
         let mut line = b"opening connection using:".to_vec();
         for word in words {
-            let plain = |b: &u8| b.is_ascii_alphanumeric() || b",.-_=+@/:%~[]".contains(b);
+            let plain = |b: &u8| b.is_ascii_alphanumeric() || b",.-_=+@/".contains(b);
             let quote = if word.is_empty() || !word.iter().all(plain) { "\"" } else { "" };
             line.extend_from_slice(&[b" ", quote.as_bytes(), word, quote.as_bytes()].concat());
         }
         line.extend_from_slice(format!("  ({} args)", words.len()).as_bytes());
-        self.screen.line(Channel::Out, &line);
+        self.screen.show_line(Channel::Out, &line);
     }
 
     fn dial_daemon(&self) -> Result<Option<Link>, Refusal> {

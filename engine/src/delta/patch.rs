@@ -64,6 +64,8 @@ pub struct Patched {
     pub literal: u64,
     /// Bytes that came from the basis.
     pub matched: u64,
+    /// Literals and blocks that it was put together from.
+    pub tokens: u64,
     /// Why the basis could not be read everywhere; zeros stand in its place, so the sum differs.
     pub flaw: Option<io::Error>,
 }
@@ -78,6 +80,7 @@ pub struct Patch<'a> {
     sum: FileSum,
     literal: u64,
     matched: u64,
+    tokens: u64,
     flaw: Option<io::Error>,
 }
 
@@ -100,6 +103,7 @@ impl<'a> Patch<'a> {
             sum: FileSum::new(session.transfer_sum, session.seed),
             literal: 0,
             matched: 0,
+            tokens: 0,
             flaw: None,
         }
     }
@@ -142,6 +146,7 @@ impl<'a> Patch<'a> {
     pub fn literal(&mut self, data: &[u8]) -> Result<(), PatchError> {
         self.sum.update(data);
         self.literal += data.len() as u64;
+        self.tokens += 1;
         self.writer.write(data).map_err(PatchError::Write)
     }
 
@@ -159,6 +164,7 @@ impl<'a> Patch<'a> {
         self.flaw = self.flaw.take().or(flaw);
         self.sum.update(data);
         self.matched += data.len() as u64;
+        self.tokens += 1;
         match is_here && !unread {
             true => self.writer.keep(data),
             false => self.writer.write(data),
@@ -175,6 +181,7 @@ impl<'a> Patch<'a> {
             sum: self.sum.finish(),
             literal: self.literal,
             matched: self.matched,
+            tokens: self.tokens,
             flaw: self.flaw,
         })
     }

@@ -36,6 +36,9 @@ pub(super) fn begin<L: Handover>(
     let mut replay = VecDeque::new();
     let mut list = FirstList::default();
     read_list(inbox, &mut replay, &mut list)?;
+    if !incremental && ctx.reporter == Reporter::Receiver {
+        ctx.report(Event::ListFinished { entries: list.entries });
+    }
     if incremental && list.entries == 1 {
         let message = inbox.recv()?;
         count(&message, &mut list);

@@ -32,6 +32,11 @@ impl Roots {
             Roots::PerEntry(bases) => bases.get(position),
         }
     }
+
+    /// Returns the base of the directory that the segment lists.
+    pub(crate) fn of_directory(&self) -> Option<&Arc<Base>> {
+        self.at(0)
+    }
 }
 
 /// A finished segment.

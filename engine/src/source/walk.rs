@@ -160,6 +160,7 @@ impl<'c> Lister<'c> {
     /// Lists what is asked for of one directory.
     fn directory(&mut self, draft: &mut Draft, dir: PendingDir) -> Result<(), Failure> {
         for scan in dir.work.scans {
+            draft.note_base(&scan.base);
             self.scan(draft, &dir.path, &scan)?;
         }
         for (argument, listed) in dir.work.deferred {

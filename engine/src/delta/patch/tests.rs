@@ -34,6 +34,7 @@ fn patch<'a>(
         sum: FileSum::new(KIND, 1),
         literal: 0,
         matched: 0,
+        tokens: 0,
         flaw: None,
     }
 }

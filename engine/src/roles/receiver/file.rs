@@ -40,8 +40,10 @@ const LOCAL_PIECE: usize = 256 << 10;
 /// What a literal's length costs on the wire, and the longest literal.
 const TOKEN_BYTES: u64 = 4;
 const LITERAL_BYTES: u64 = 32 << 10;
-/// Sum head, end token, item flags and index.
-const FRAME_BYTES: u64 = 16 + 4 + 2 + 1;
+/// Sum head and end token.
+const FRAME_BYTES: u64 = 16 + 4;
+/// Item flags and index.
+const ITEM_BYTES: u64 = 2 + 1;
 
 /// What arrived of a file.
 struct Content {
@@ -50,6 +52,7 @@ struct Content {
     len: u64,
     literal: u64,
     matched: u64,
+    tokens: u64,
     flaw: Option<io::Error>,
     /// Whether a local source could not be read to its end: like a wrong sum.
     is_cut: bool,
@@ -115,13 +118,16 @@ impl Receiver<'_> {
             return;
         }
         let sums = 16 + u64::from(head.count) * (4 + u64::from(head.sum_len));
-        let is_finished = moment == Moment::Finished && !self.ctx.options.dry_run;
+        let long_name = self.ctx.long_name(ndx, moment);
+        // A receiver does not know what its generator sent; a local run tells what a sender would.
+        let is_local = self.ctx.session.direction == Direction::Sending;
+        let is_finished = moment == Moment::Finished && !self.ctx.options.dry_run && is_local;
         self.ctx.report(Event::Item(ItemReport {
             moment,
             ndx,
             entry,
             item,
-            long_name: entry.path().as_bytes(),
+            long_name: long_name.as_deref().unwrap_or(entry.path().as_bytes()),
             data_bytes: moved.data,
             sum_bytes: if is_finished { sums } else { 0 },
             sum: moved.sum.as_deref(),
@@ -363,7 +369,15 @@ impl Receiver<'_> {
         if let Some(error) = &flaw {
             self.report_cut(source, error);
         }
-        Ok(Content { sum: None, len, literal: len, matched: 0, flaw: None, is_cut: flaw.is_some() })
+        Ok(Content {
+            sum: None,
+            len,
+            literal: len,
+            matched: 0,
+            tokens: len.div_ceil(LITERAL_BYTES),
+            flaw: None,
+            is_cut: flaw.is_some(),
+        })
     }
 
     /// Takes the end of a file whose source was handed over.
@@ -431,6 +445,7 @@ impl From<Patched> for Content {
             len: patched.len,
             literal: patched.literal,
             matched: patched.matched,
+            tokens: patched.tokens,
             flaw: patched.flaw,
             is_cut: false,
         }
@@ -489,6 +504,10 @@ fn is_about_writing(error: &io::Error) -> bool {
 /// Returns what moved: without compression as many bytes as the tokens take.
 fn moved(content: &Content, sum: &Bytes, ctx: &Context) -> Moved {
     let sum_len = ctx.session.transfer_sum.len() as u64;
-    let literals = content.literal + TOKEN_BYTES * content.literal.div_ceil(LITERAL_BYTES);
-    Moved { data: literals + FRAME_BYTES + sum_len, sum: Some(sum.clone()).filter(|sum| !sum.is_empty()) }
+    // A local run tells what a sender would, who counts index and flags too.
+    let item = if ctx.session.direction == Direction::Sending { ITEM_BYTES } else { 0 };
+    Moved {
+        data: content.literal + TOKEN_BYTES * content.tokens + item + FRAME_BYTES + sum_len,
+        sum: Some(sum.clone()).filter(|sum| !sum.is_empty()),
+    }
 }

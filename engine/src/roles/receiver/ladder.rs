@@ -31,6 +31,7 @@ pub(super) struct Ladder {
     dones: u32,
     /// Steps behind those of the lists.
     phases: u32,
+    has_delay_phase: bool,
     awaits_stats: bool,
 }
 
@@ -42,6 +43,7 @@ impl Ladder {
             is_list_complete: false,
             dones: 0,
             phases: 1 + u32::from(version.has_delay_phase()) + u32::from(version.has_delete_phase()),
+            has_delay_phase: version.has_delay_phase(),
             awaits_stats: session.direction == Direction::Receiving && session.sender_reports_stats(),
         }
     }
@@ -82,6 +84,16 @@ impl Ladder {
             Step::Other
         };
         Ok((self.dones, step))
+    }
+
+    /// Whether the last `Done` ended a list.
+    pub(super) fn ended_list(&self) -> bool {
+        self.dones <= self.lists
+    }
+
+    /// Whether it ended a phase in which files could still be asked for.
+    pub(super) fn ended_phase(&self) -> bool {
+        self.dones <= self.lists + 1 + u32::from(self.has_delay_phase)
     }
 
     /// Fails if no file data may come any more.

@@ -95,10 +95,6 @@ impl Receiver<'_> {
             ToReceiver::ListEnd => {
                 self.ladder.end_lists();
                 self.meter.complete();
-                let is_whole = self.ctx.session.recursion == Recursion::Whole;
-                if is_whole && self.ctx.reporter == Reporter::Receiver {
-                    self.ctx.report(Event::ListFinished { entries: self.meter.known() });
-                }
                 self.tell(FromReceiver::ListEnd)
             }
             ToReceiver::Item { ndx, item } => self.item(ndx, &item),
@@ -175,15 +171,17 @@ impl Receiver<'_> {
     /// Reports an item without data.
     fn item(&mut self, ndx: Ndx, item: &Item) -> Result<(), Failure> {
         let found = self.list.find(ndx)?;
+        self.meter.reach(&self.list, ndx);
         if self.ctx.reporter == Reporter::Receiver {
             let entry = found.entry();
             self.count_new(entry, item);
+            let long_name = self.ctx.long_name(ndx, Moment::Finished);
             self.ctx.report(Event::Item(ItemReport {
                 moment: Moment::Finished,
                 ndx,
                 entry,
                 item,
-                long_name: entry.path().as_bytes(),
+                long_name: long_name.as_deref().unwrap_or(entry.path().as_bytes()),
                 data_bytes: 0,
                 sum_bytes: 0,
                 sum: None,
@@ -209,6 +207,10 @@ impl Receiver<'_> {
 
     fn done(&mut self) -> Result<(), Failure> {
         let (count, step) = self.ladder.done()?;
+        let is_whole = self.ctx.session.recursion == Recursion::Whole;
+        if self.ladder.ended_list() || is_whole && self.ladder.ended_phase() {
+            self.meter.list_done(self.ctx, &self.list);
+        }
         match step {
             Step::ListFinished => drop(self.list.release_oldest()),
             Step::RedoFinished => self.place_delayed()?,

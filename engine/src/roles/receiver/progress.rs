@@ -24,6 +24,8 @@ pub(super) struct Meter {
     size: u64,
     reported: Option<Instant>,
     to_check: u64,
+    /// Entries up to the last that was answered.
+    reached: u64,
 }
 
 impl Meter {
@@ -37,6 +39,7 @@ impl Meter {
             size: 0,
             reported: None,
             to_check: 0,
+            reached: 0,
         }
     }
 
@@ -53,15 +56,29 @@ impl Meter {
         self.is_complete = true;
     }
 
-    pub(super) fn known(&self) -> usize {
-        self.known
-    }
-
     /// Begins a file.
     pub(super) fn begin(&mut self, list: &FileList, ndx: Ndx, size: u64) {
         self.size = size;
         self.reported = None;
         self.to_check = if self.is_wanted { self.behind(list, ndx) } else { 0 };
+        self.reach(list, ndx);
+    }
+
+    /// Notes that an entry was answered.
+    pub(super) fn reach(&mut self, list: &FileList, ndx: Ndx) {
+        if self.is_wanted {
+            self.reached = self.reached.max((self.known as u64).saturating_sub(self.behind(list, ndx)));
+        }
+    }
+
+    /// The oldest list is done with.
+    pub(super) fn list_done(&mut self, ctx: &Context, list: &FileList) {
+        if !self.is_wanted {
+            return;
+        }
+        let behind: usize = list.live().skip(1).map(|segment| segment.len()).sum();
+        let left = (self.known as u64).saturating_sub(self.reached).min(behind as u64);
+        ctx.report(Event::ListDone(self.progress(0, 0, left, true)));
     }
 
     /// Returns how many known entries come after an index.
@@ -97,16 +114,20 @@ impl Meter {
     }
 
     fn report(&self, ctx: &Context, offset: u64, finished: bool) {
-        ctx.report(Event::Progress(Progress {
+        ctx.report(Event::Progress(self.progress(offset, self.size, self.to_check, finished)));
+    }
+
+    fn progress(&self, offset: u64, size: u64, to_check: u64, finished: bool) -> Progress {
+        Progress {
             offset,
-            size: self.size,
+            size,
             finished,
             transferred: self.transferred,
-            to_check: self.to_check,
+            to_check,
             known: self.known as u64,
             total_size: self.known_size,
             list_complete: self.is_complete,
-        }));
+        }
     }
 }
 
@@ -148,6 +169,7 @@ mod tests {
             size: 0,
             reported: None,
             to_check: 0,
+            reached: 0,
         };
         meter.add(&list.finish());
         assert_eq!((meter.known, meter.known_size), (3, u64::MAX));

@@ -269,6 +269,10 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
 
     fn done(&mut self) -> Result<(), Failure> {
         let version = self.ctx.session.version;
+        let is_between = matches!(self.phase, Phase::Redo | Phase::Delayed);
+        if self.phase == Phase::Listed || is_between && !self.is_incremental() {
+            self.reports.list_done(&self.segments);
+        }
         match self.phase {
             Phase::Listed => {
                 if self.is_incremental() {

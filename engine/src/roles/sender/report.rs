@@ -55,12 +55,16 @@ impl<'c> Reports<'c> {
     /// Reports an item without data. `base` is absent for the gap index.
     pub(super) fn item(&self, found: &Found, base: Option<&Base>, ndx: Ndx, item: &Item) {
         self.count_new(found, item);
+        if let Some(base) = base {
+            self.ctx.note_long_name(ndx, || base.long_name(found.entry().wire_path()));
+        }
         self.report(Moment::Finished, found, base, ndx, item, None);
     }
 
     /// Reports that a file's data is about to move.
     pub(super) fn begun(&self, found: &Found, base: &Base, ndx: Ndx, item: &Item) {
         self.count_new(found, item);
+        self.ctx.note_long_name(ndx, || base.long_name(found.entry().wire_path()));
         self.report(Moment::Begun, found, Some(base), ndx, item, None);
     }
 
@@ -126,6 +130,22 @@ impl<'c> Reports<'c> {
             sum_bytes,
             sum,
         }));
+    }
+
+    /// Reports the counts at the end of a list.
+    pub(super) fn list_done(&self, segments: &Segments<'_>) {
+        if self.reporting && self.ctx.options.report.progress {
+            self.ctx.report(Event::ListDone(Progress {
+                offset: 0,
+                size: 0,
+                finished: true,
+                transferred: self.ctx.stats.transferred.value(),
+                to_check: segments.left(),
+                known: segments.known(),
+                list_complete: segments.is_complete(),
+                total_size: self.ctx.stats.total_size.value(),
+            }));
+        }
     }
 
     /// Starts the progress of a file.

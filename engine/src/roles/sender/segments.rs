@@ -37,13 +37,15 @@ pub(super) struct Segments<'c> {
     /// Entries in the live segments behind that one.
     ahead: usize,
     known: u64,
+    /// Entries up to the last that a request named.
+    reached: u64,
 }
 
 /// An entry that a request named.
 pub(super) struct Asked {
     /// The entry.
     pub(super) found: Found,
-    /// Where it lies; nothing for the gap index.
+    /// Where it lies; nothing for the gap index of an odd list.
     pub(super) base: Option<Arc<Base>>,
 }
 
@@ -56,6 +58,7 @@ impl<'c> Segments<'c> {
             current: 0,
             ahead: 0,
             known: 0,
+            reached: 0,
         }
     }
 
@@ -111,7 +114,15 @@ impl<'c> Segments<'c> {
             self.current = at;
             self.ahead = self.live.iter().skip(at + 1).map(|live| live.len).sum();
         }
-        let base = found.position.and_then(|position| self.live.get(at)?.roots.at(position)).cloned();
+        if let (Some(live), Some(position)) = (self.live.get(at), found.position) {
+            self.reached = self.reached.max(live.before + position as u64 + 1);
+        }
+        let roots = self.live.get(at).map(|live| &live.roots);
+        let base = match found.position {
+            Some(position) => roots.and_then(|roots| roots.at(position)),
+            None => roots.and_then(Roots::of_directory),
+        };
+        let base = base.cloned();
         Ok(Asked { found, base })
     }
 
@@ -140,6 +151,12 @@ impl<'c> Segments<'c> {
         let start = found.segment.start();
         let before = self.live.iter().find(|live| live.start == start).map_or(0, |live| live.before);
         self.known - before - found.position.map_or(0, |position| position as u64 + 1)
+    }
+
+    /// Returns how many of the known entries are left once the oldest segment is done with.
+    pub(super) fn left(&self) -> u64 {
+        let done = self.live.front().map_or(0, |oldest| oldest.before + oldest.len as u64);
+        self.known - self.reached.max(done)
     }
 
     /// Returns how many entries are known.
