@@ -5,8 +5,9 @@
 //! and prints.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::process::ExitCode;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
@@ -61,6 +62,7 @@ fn run(words: Vec<OsString>) -> u8 {
             }
             client::Client { plan: &plan, environment: &environment, screen, interrupted }.run()
         }
+        Ok(Intent::Execute(words)) => refuse(&execute(&words), &plain(HighBytes::Escape)),
         Ok(Intent::Show(show)) => {
             plain(HighBytes::Raw).lines(Channel::Out, help::text(show).as_bytes());
             Code::Ok as u8
@@ -71,6 +73,15 @@ fn run(words: Vec<OsString>) -> u8 {
         }
         Err(refusal) => refuse(&refusal, &plain(HighBytes::Escape)),
     }
+}
+
+/// Becomes another program; returns only if that cannot be.
+fn execute(words: &[OsString]) -> Refusal {
+    let Some((program, arguments)) = words.split_first() else { return Refusal::silent(Code::Syntax) };
+    let error = Command::new(program).args(arguments).exec();
+    let text = error.to_string();
+    let why = text.split(" (os error").next().unwrap_or_default();
+    Refusal::usage([b"rsync: ", program.as_bytes(), b": ", why.as_bytes()].concat())
 }
 
 fn screen(plan: &Plan, interrupted: Arc<AtomicBool>) -> Screen {

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 
 use crate::exit::{Code, Refusal};
+use crate::options::alias::{self, Aliases, Expanded};
 use crate::options::environment::Environment;
 use crate::options::meaning::{self, FilesFrom, Protection, Wishes};
 use crate::options::parse;
-use crate::options::typed::Typed;
+use crate::options::typed::{Show, Typed};
 use crate::remote::spec::{self, Kind, Machine, Route};
 
 /// A client's run, before anything happened.
@@ -23,8 +24,10 @@ pub struct Plan {
 pub enum Intent {
     /// A transfer, or a listing.
     Run(Box<Plan>),
+    /// Another program, with its words: an alias file says so.
+    Execute(Vec<OsString>),
     /// Nothing but a text.
-    Show(crate::options::typed::Show),
+    Show(Show),
     /// The far end of somebody's transfer: its words are read by other rules.
     Serve,
     /// Too few or too many operands: the usage goes to standard error, in the name of this role.
@@ -33,9 +36,16 @@ pub enum Intent {
 
 /// Reads a client's command line, the program's name left out.
 pub fn intent(words: &[OsString], environment: &Environment) -> Result<Intent, Refusal> {
-    let typed = parse::parse(words)?;
+    // Only a user's own command line has aliases.
+    let is_far = words.iter().any(|word| word == "--server" || word == "--daemon");
+    let aliases = if is_far { Aliases::default() } else { Aliases::of_system(environment) };
+    let Expanded { words, program } = aliases.expand(words);
+    let typed = parse::parse(&words)?;
     if typed.connect.server {
         return Ok(Intent::Serve);
+    }
+    if let Some(program) = program.filter(|_| !typed.output.show.is_some_and(Show::ends_the_line)) {
+        return Ok(Intent::Execute(program.into_iter().chain(alias::spelled_out(&words)).collect()));
     }
     if let Some(show) = typed.output.show {
         return Ok(Intent::Show(show));

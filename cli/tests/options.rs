@@ -92,6 +92,8 @@ fn the_last_of_an_option_and_its_negation_counts() {
             for off in row.off.iter().map(|name| vec![format!("--{name}")]) {
                 let forget = |mut typed: Typed| {
                     typed.not_yet.clear();
+                    // A lone -h asks for help.
+                    typed.output.show = None;
                     shown(&typed)
                 };
                 let (alone_on, alone_off) = (forget(read(&on)), forget(read(&off)));

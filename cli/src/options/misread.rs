@@ -55,11 +55,13 @@ fn bundle(letters: &[u8]) -> Option<bool> {
     Some(false)
 }
 
-fn by_letter(letter: u8) -> Option<&'static Row> {
+/// Finds the row of a letter.
+pub(super) fn by_letter(letter: u8) -> Option<&'static Row> {
     rows().find(|row| row.short.is_some_and(|short| short as u32 == u32::from(letter)))
 }
 
-fn by_name(name: &[u8]) -> Option<(&'static Row, bool)> {
+/// Finds the row of a long name, and whether the name switches it on.
+pub(super) fn by_name(name: &[u8]) -> Option<(&'static Row, bool)> {
     rows().find_map(|row| {
         if row.long_names().any(|known| known.as_bytes() == name) {
             Some((row, true))

@@ -4,6 +4,7 @@
 //! [`meaning`] turns that into what the engine and the connection need; [`server_args`] writes and
 //! reads the words between two machines.
 
+pub mod alias;
 mod change;
 mod connect;
 mod delta;

@@ -28,19 +28,23 @@ pub struct Proxy {
 
 /// Reads `[USER:PASS@]HOST:PORT`.
 pub fn parse(text: &[u8]) -> Result<Proxy, Refusal> {
-    let bad = || {
-        Refusal::new(
-            Code::Socket,
-            [b"invalid proxy specification: should be HOST:PORT in ".as_slice(), text].concat(),
-        )
-    };
+    let refused = |text: String| Refusal::new(Code::Socket, text);
     let (login, place) = match text.iter().rposition(|&b| b == b'@') {
         Some(at) => (Some(text[..at].to_vec()), &text[at + 1..]),
         None => (None, text),
     };
-    let at = place.iter().rposition(|&b| b == b':').ok_or_else(bad)?;
-    let port =
-        std::str::from_utf8(&place[at + 1..]).ok().and_then(|digits| digits.parse().ok()).ok_or_else(bad)?;
+    if login.as_ref().is_some_and(|login| !login.contains(&b':')) {
+        return Err(refused("invalid proxy specification: should be USER:PASS@HOST:PORT".to_owned()));
+    }
+    let at = place
+        .iter()
+        .rposition(|&b| b == b':')
+        .ok_or_else(|| refused("invalid proxy specification: should be HOST:PORT".to_owned()))?;
+    let (host, service) = (&place[..at], String::from_utf8_lossy(&place[at + 1..]));
+    let port = service.parse().map_err(|_| {
+        let host = String::from_utf8_lossy(host);
+        refused(format!("rsync: getaddrinfo: {host} {service}: Servname not supported for ai_socktype"))
+    })?;
     Ok(Proxy { host: place[..at].to_vec(), port, login })
 }
 

@@ -100,6 +100,10 @@ pub fn spawn(words: &[Vec<u8>], who: &str, port: Option<u32>) -> Result<(Shell, 
     let mut command = Command::new(OsStr::from_bytes(program));
     command.args(arguments.iter().map(|word| OsString::from_vec(word.clone())));
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    // A shell must not open windows to ask for passwords unless the user prepared for that.
+    if std::env::var_os("SSH_ASKPASS").is_none() {
+        command.env_remove("DISPLAY");
+    }
     if let Some(port) = port {
         command.env("RSYNC_PORT", port.to_string());
     }
