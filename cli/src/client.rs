@@ -22,7 +22,7 @@ use suisei_protocol::session::{local_sums, Direction, Session, Side};
 use crate::exit::{Code, Refusal};
 use crate::filters;
 use crate::options::environment::Environment;
-use crate::options::meaning::{FilesFrom, Wishes};
+use crate::options::meaning::{FilesFrom, Protection, Wishes};
 use crate::output::format::{Format, Scene};
 use crate::output::human::Human;
 use crate::output::info::Info;
@@ -130,7 +130,9 @@ impl Client<'_> {
         let (transfer_sum, list_sum) = local_sums(wishes.sums()?, wishes.version);
         let seed = wishes.typed.delta.checksum_seed;
         let choice = LocalChoice { version: wishes.version, transfer_sum, list_sum, seed };
-        let session = run::local_session(&options, choice);
+        let mut session = run::local_session(&options, choice);
+        // A listing says of names that they could not travel.
+        session.charset = wishes.conversion.as_ref().map(|conversion| conversion.charset);
         let printer = self.printer(&session, &options, Way::In, "send");
         let ids = IdMap::new(options.preserve.numeric_ids, rustix::process::geteuid().is_root());
         let observer = printer.clone();
@@ -180,8 +182,11 @@ impl Client<'_> {
         self.converse(link, Direction::Receiving, rules, started, |begun| {
             let nul_separated = self.wishes().typed.select.from0;
             let requested = self.requested(machine, paths, names.as_deref());
-            let forward =
-                names.map(|bytes| ForwardedNames { file: Box::new(io::Cursor::new(bytes)), nul_separated });
+            let charset = self.wishes().names_charset();
+            let forward = names.map(|bytes| {
+                let file = Box::new(io::Cursor::new(bytes));
+                ForwardedNames { file, nul_separated, charset }
+            });
             let path = destination.unwrap_or(b".").to_vec();
             run::receiving(begun.context, begun.connection, Target { path, forward, requested })
         })
@@ -225,11 +230,16 @@ impl Client<'_> {
             Err(failure) => return Ok(self.end_early(&failure, direction, peer)),
         };
         let options = wishes.transfer(rules, session.version, false);
+        let is_here = matches!(&self.plan.route, Route::Push { machine, .. } if machine.kind == Kind::Here);
         let (way, operation) = match direction {
+            Direction::Sending if is_here => (Way::In, "send"),
             Direction::Sending => (Way::Out, "send"),
             Direction::Receiving => (Way::In, "recv"),
         };
         let printer = self.printer(&session, &options, way, operation);
+        if let Some(conversion) = &wishes.conversion {
+            printer.charset(&conversion.name);
+        }
         let there = matches!(wishes.files_from, Some(FilesFrom::There { .. }));
         let start = Start {
             ids: IdMap::new(options.preserve.numeric_ids, rustix::process::geteuid().is_root()),
@@ -241,6 +251,7 @@ impl Client<'_> {
             interrupted: self.interrupted.clone(),
             stream,
             names_arrive: there && direction == Direction::Sending,
+            names_in_utf8: wishes.protection == Protection::Secluded,
         };
         let begun = match run::begin(start) {
             Ok(begun) => begun,
@@ -413,7 +424,7 @@ impl Client<'_> {
         let split =
             |bytes: &[u8]| bytes.split(is_end).filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect();
         let arguments = match machine.kind {
-            Kind::Shell => paths.to_vec(),
+            Kind::Shell | Kind::Here => paths.to_vec(),
             // The module stands in front.
             Kind::Daemon => paths.iter().map(|path| behind_module(path).to_vec()).collect(),
         };

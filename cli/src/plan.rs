@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 
-use crate::exit::{Code, Refusal};
+use crate::exit::Refusal;
 use crate::options::alias::{self, Aliases, Expanded};
 use crate::options::environment::Environment;
+use crate::options::iconv;
 use crate::options::meaning::{self, FilesFrom, Protection, Wishes};
 use crate::options::parse;
-use crate::options::typed::{Show, Typed};
+use crate::options::typed::{Append, Show, Typed};
 use crate::remote::spec::{self, Kind, Machine, Route};
 
 /// A client's run, before anything happened.
@@ -76,11 +77,32 @@ pub fn plan(typed: Typed, environment: &Environment) -> Result<Option<Plan>, Ref
     let route = spec::route(&wishes.typed.operands, old_args).map_err(said)?;
     check_files_from(&wishes, &route).map_err(said)?;
     check_connection(&wishes, &route).map_err(said)?;
-    if matches!(route, Route::Local { .. }) && !wishes.typed.connect.remote_options.is_empty() {
-        let text = "rsync: --remote-option: not supported yet in a local run";
-        return Err(Refusal::new(Code::Unsupported, text));
-    }
+    let (wishes, route) = with_two_ends(wishes, route, environment).map_err(said)?;
     Ok(Some(Plan { wishes, route }))
+}
+
+/// Gives a local run whose ends differ, by charset or by option, a server of its own.
+fn with_two_ends(
+    mut wishes: Wishes,
+    route: Route,
+    environment: &Environment,
+) -> Result<(Wishes, Route), Refusal> {
+    let differ = wishes.conversion.is_some() || !wishes.typed.connect.remote_options.is_empty();
+    match route {
+        Route::Local { sources, destination: Some(path) } if differ => {
+            if let Some(set) = iconv::there(&wishes.typed) {
+                iconv::conversion(set, environment)?;
+            }
+            // No shell stands between the ends, and no wire that deltas would spare.
+            wishes.protection = Protection::OldAll;
+            if wishes.whole_file.is_none() && wishes.typed.change.append == Append::Off {
+                wishes.whole_file = Some(true);
+                wishes.typed.delta.whole_file = Some(true);
+            }
+            Ok((wishes, Route::Push { sources, machine: Machine::here(), path }))
+        }
+        route => Ok((wishes, route)),
+    }
 }
 
 fn check_files_from(wishes: &Wishes, route: &Route) -> Result<(), Refusal> {
@@ -120,5 +142,5 @@ fn check_connection(wishes: &Wishes, route: &Route) -> Result<(), Refusal> {
 
 /// Whether a machine is reached by a remote shell: a daemon only if the shell was typed.
 pub fn is_by_shell(wishes: &Wishes, machine: &Machine) -> bool {
-    machine.kind == Kind::Shell || wishes.typed.connect.rsh.is_some()
+    machine.kind != Kind::Daemon || wishes.typed.connect.rsh.is_some()
 }

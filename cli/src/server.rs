@@ -27,6 +27,7 @@ use crate::filters;
 use crate::glob;
 use crate::options::environment::Environment;
 use crate::options::help;
+use crate::options::iconv;
 use crate::options::meaning::{self, FilesFrom, Wishes};
 use crate::options::server_args::{self, ServerWords};
 use crate::options::typed::Stderr;
@@ -65,7 +66,10 @@ fn serve(line: &[Vec<u8>], environment: &Environment, interrupted: Arc<AtomicBoo
     let mut words = server_args::read(line, None)?;
     let secluded = words.secluded;
     if secluded {
-        let more = read_secluded(&mut stream)?;
+        let mut more = read_secluded(&mut stream)?;
+        if let Some(conversion) = iconv::here(&words.typed, environment)? {
+            more = more.iter().map(|word| conversion.charset.message_from_utf8(word)).collect();
+        }
         words = server_args::read(line, Some(&more))?;
     }
     if let Some(show) = words.typed.output.show {
@@ -150,6 +154,9 @@ impl Server<'_> {
         let observer = Arc::new(Forwarder::new(self.settings(&wishes, &session, log.is_some()), log.clone()));
         let port = notices.clone();
         observer.attach(Box::new(move |notice| port.send(notice)));
+        if let Some(conversion) = &wishes.conversion {
+            observer.charset(&conversion.name, self.direction);
+        }
         let rules = filters::of_server(&wishes, self.direction, session.version, self.environment)?;
         let mut options = wishes.transfer(rules, session.version, false);
         options.select.cvs_names = filters::personal_cvs_names(self.environment);
@@ -169,6 +176,7 @@ impl Server<'_> {
             },
             interrupted: self.interrupted.clone(),
             stream,
+            names_in_utf8: self.secluded,
         };
         let begun = match run::begin(start) {
             Ok(begun) => begun,
@@ -270,6 +278,7 @@ impl Server<'_> {
             Some(NamesFile::Here(path)) => Some(ForwardedNames {
                 file: Box::new(open(&path)?),
                 nul_separated: wishes.typed.select.from0,
+                charset: wishes.conversion.as_ref().filter(|_| self.secluded).map(|c| c.charset),
             }),
             _ => None,
         };

@@ -21,6 +21,7 @@ pub mod source;
 pub mod stats;
 pub mod sys;
 pub mod tree;
+mod unconverted;
 
 pub use context::Context;
 pub use failure::Failure;

@@ -79,6 +79,7 @@ pub fn session(choice: u8) -> Session {
             ..Layout::default()
         },
         recursion: if incremental { Recursion::Incremental } else { Recursion::Whole },
+        charset: None,
     }
 }
 
@@ -191,6 +192,7 @@ fn handshake(side: Side, input: &[u8]) {
         seed: 1,
         checksum_list: None,
         compress_list: None,
+        charset: None,
         layout: Layout::default(),
     };
     let Ok(mut whole) = Handshake::new(offer.clone()) else { return };

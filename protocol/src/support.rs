@@ -25,6 +25,7 @@ pub(crate) fn session(version: u32, layout: Layout) -> Session {
         compress_level: 0,
         layout,
         recursion: Recursion::Whole,
+        charset: None,
     }
 }
 

@@ -70,6 +70,7 @@ fn session(direction: Direction) -> Session {
         compress_level: 0,
         layout: Layout { links: true, recursive: true, hard_links: true, ..Layout::default() },
         recursion: Recursion::Whole,
+        charset: None,
     }
 }
 

@@ -93,11 +93,10 @@ pub const ROWS: &[Row] = &[
     })
     .off(&["no-motd"]),
     valued("iconv", "CONVERT_SPEC", "convert names between charsets", |t, g| {
-        t.connect.iconv = Some(g.value.to_vec()).filter(|_| g.on);
+        t.connect.iconv = Some(if g.on { g.value.to_vec() } else { b"-".to_vec() });
         Ok(())
     })
-    .off(&["no-iconv"])
-    .not_yet(),
+    .off(&["no-iconv"]),
     valued("copy-as", "USER[:GROUP]", "copy as another user", |_, _| Ok(())).not_yet(),
     valued("confine-root", "DIR", "keep paths of options below DIR", |_, _| Ok(())).not_yet(),
     flag("server", "run as the far end of a transfer", |t, _| {

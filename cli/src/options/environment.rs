@@ -12,7 +12,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    const NAMES: [&'static str; 15] = [
+    const NAMES: [&'static str; 19] = [
         "RSYNC_RSH",
         "RSYNC_OLD_ARGS",
         "RSYNC_PROTECT_ARGS",
@@ -23,6 +23,10 @@ impl Environment {
         "RSYNC_PROXY",
         "RSYNC_CONNECT_PROG",
         "RSYNC_SHELL",
+        "RSYNC_ICONV",
+        "LC_ALL",
+        "LC_CTYPE",
+        "LANG",
         "USER",
         "LOGNAME",
         "HOME",

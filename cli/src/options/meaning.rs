@@ -8,6 +8,7 @@ use suisei_protocol::error::Misuse;
 use suisei_protocol::session::{SumChoice, SumName, Version};
 
 use super::environment::Environment;
+use super::iconv::{self, Conversion};
 use super::typed::{Append, Recursive, Typed};
 use crate::exit::{Code, Refusal};
 use crate::output::info::{DebugLevels, InfoLevels};
@@ -89,10 +90,14 @@ pub struct Wishes {
     pub format: Option<Vec<u8>>,
     /// `--protocol`, or the newest.
     pub version: Version,
+    /// `--iconv`: the charset of this end's names.
+    pub conversion: Option<Conversion>,
 }
 
 /// Works out what was typed.
-pub fn resolve(typed: Typed, environment: &Environment) -> Result<Wishes, Refusal> {
+pub fn resolve(mut typed: Typed, environment: &Environment) -> Result<Wishes, Refusal> {
+    iconv::default(&mut typed, environment);
+    let conversion = iconv::here(&typed, environment)?;
     let files_from = typed.select.files_from.as_deref().map(files_from);
     let listing = typed.select.list_only || (typed.operands.len() <= 1 && !typed.connect.server);
     let recursive = match typed.select.recursive {
@@ -145,6 +150,7 @@ pub fn resolve(typed: Typed, environment: &Environment) -> Result<Wishes, Refusa
         debug,
         format,
         version,
+        conversion,
         typed,
     })
 }

@@ -10,6 +10,7 @@ mod connect;
 mod delta;
 pub mod environment;
 pub mod help;
+pub mod iconv;
 pub mod meaning;
 mod misread;
 mod number;

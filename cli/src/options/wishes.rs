@@ -9,11 +9,12 @@ use suisei_engine::options::{
     self as engine, DeleteWhen, ItemDetail, Limits, Partial, Report, SourceLinks, TransferOptions,
 };
 use suisei_engine::run::{allows_incremental, layout};
+use suisei_protocol::charset::Charset;
 use suisei_protocol::filter::Rule;
 use suisei_protocol::session::{Capabilities, CompressWish, Direction, Offer, Side, SumChoice, Version};
 
 use super::environment::Environment;
-use super::meaning::{misuse, Wishes};
+use super::meaning::{misuse, Protection, Wishes};
 use super::typed::{Append, During, Remove, Stderr};
 use crate::exit::Refusal;
 use crate::output::format::Format;
@@ -27,6 +28,13 @@ impl Wishes {
         } else {
             LineEnd::Newline
         }
+    }
+
+    /// The charset of forwarded names of `--files-from`, if they travel in UTF-8: those of
+    /// `--iconv` do with `-s` alone.
+    pub fn names_charset(&self) -> Option<Charset> {
+        let secluded = self.protection == Protection::Secluded;
+        self.conversion.as_ref().filter(|_| secluded).map(|conversion| conversion.charset)
     }
 
     /// Where messages go.
@@ -236,6 +244,7 @@ impl Wishes {
             seed: self.typed.delta.checksum_seed,
             checksum_list: text("RSYNC_CHECKSUM_LIST"),
             compress_list: text("RSYNC_COMPRESS_LIST"),
+            charset: self.conversion.as_ref().map(|conversion| conversion.charset),
             layout: layout(&options),
         })
     }

@@ -82,6 +82,13 @@ impl Printer {
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Says which charset names are in (debug ICONV).
+    pub fn charset(&self, name: &str) {
+        if self.settings.debug.of(Debug::Iconv) >= 1 {
+            self.info(&words::charset(name, self.direction));
+        }
+    }
+
     fn info(&self, line: &[u8]) {
         match self.settings.quiet {
             true => self.screen.log_lines(line),

@@ -81,6 +81,13 @@ impl Forwarder {
         }
     }
 
+    /// Says which charset names are in (debug ICONV).
+    pub fn charset(&self, name: &str, direction: Direction) {
+        if self.settings.debug.of(Debug::Iconv) >= 1 {
+            self.info(words::charset(name, direction));
+        }
+    }
+
     fn info(&self, line: Vec<u8>) {
         self.log(&line);
         self.send_info(line);

@@ -165,6 +165,15 @@ pub fn deletion_skipped() -> &'static [u8] {
     b"IO error encountered -- skipping file deletion\n"
 }
 
+/// Returns the line that says which charset an end's names are in, its newline included.
+pub fn charset(name: &str, direction: Direction) -> Vec<u8> {
+    let who = match direction {
+        Direction::Sending => Who::Sender,
+        Direction::Receiving => Who::ReceivingSide,
+    };
+    format!("[{}] charset: {name}\n", role(who)).into_bytes()
+}
+
 /// Returns the line that says how many deletions were not done, its newline included.
 pub fn delete_limit(skipped: u64) -> Vec<u8> {
     format!("Deletions stopped due to --max-delete limit ({skipped} skipped)\n").into_bytes()

@@ -2,6 +2,7 @@
 //!
 //! Wire: protocol/doc/02-session-start.md#21-command-that-is-run
 
+use std::os::unix::ffi::OsStringExt;
 use std::sync::atomic::AtomicBool;
 
 use suisei_engine::link::Stream;
@@ -82,6 +83,7 @@ impl Dialer<'_> {
         match self.machine.kind {
             Kind::Shell => self.dial_shell().map(Some),
             Kind::Daemon => self.dial_daemon(),
+            Kind::Here => self.dial_here().map(Some),
         }
     }
 
@@ -96,6 +98,17 @@ impl Dialer<'_> {
             let _ = write_all(&stream.output, &block);
         }
         Ok(Link { peer, stream, agreed: None })
+    }
+
+    /// Starts a server of our own.
+    fn dial_here(&self) -> Result<Link, Refusal> {
+        let program = std::env::current_exe().map_err(|error| {
+            Refusal::new(Code::Ipc, format!("rsync: [{}] own program: {error}", self.who))
+        })?;
+        let mut words = vec![program.into_os_string().into_vec()];
+        words.extend(server_args::write(self.wishes, self.direction, self.paths, Far::Shell).line);
+        let (shell, stream) = rsh::spawn(&words, self.who, None)?;
+        Ok(Link { peer: Peer::Shell(shell), stream, agreed: None })
     }
 
     /// Runs words on the machine.

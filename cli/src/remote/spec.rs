@@ -11,6 +11,8 @@ pub enum Kind {
     Shell,
     /// `host::module` or a URL: a daemon.
     Daemon,
+    /// This one: a server of our own, for a local run whose ends differ.
+    Here,
 }
 
 /// Another machine.
@@ -24,6 +26,13 @@ pub struct Machine {
     pub host: Vec<u8>,
     /// The port of a URL, digits as typed.
     pub port: Option<u32>,
+}
+
+impl Machine {
+    /// Returns this machine, as the far end of a local run.
+    pub fn here() -> Machine {
+        Machine { kind: Kind::Here, user: None, host: Vec::new(), port: None }
+    }
 }
 
 /// What an operand names.

@@ -133,6 +133,7 @@ mod tests {
             seed: 7,
             checksum_list: None,
             compress_list: None,
+            charset: None,
             layout: Layout::default(),
         }
     }

@@ -58,6 +58,8 @@ pub struct Start {
     pub stream: Stream,
     /// Whether the peer forwards the names of `--files-from` to this (sending) end.
     pub names_arrive: bool,
+    /// Whether those names come in UTF-8 (`--iconv` with `-s`).
+    pub names_in_utf8: bool,
 }
 
 /// A remote run whose roles can start.
@@ -72,8 +74,9 @@ pub struct Begun {
 
 /// Exchanges what precedes the file list and starts the link's threads.
 pub fn begin(start: Start) -> Result<Begun, Failure> {
-    let Start { session, mut options, observer, notices, reporter, ids, interrupted, stream, names_arrive } =
-        start;
+    let Start { session, mut options, observer, notices, reporter, ids, interrupted, stream, .. } = start;
+    let Start { names_arrive, names_in_utf8, .. } = start;
+    let names_charset = session.charset.filter(|_| names_in_utf8);
     let stats = Arc::new(Stats::default());
     let mut connection = Connection::open(Opening {
         session: &session,
@@ -85,7 +88,7 @@ pub fn begin(start: Start) -> Result<Begun, Failure> {
         limits: options.limits,
     })?;
     let names = rules::exchange(&session, &mut options, &mut connection)
-        .and_then(|()| names_arrive.then(|| names::receive(&mut connection)).transpose());
+        .and_then(|()| names_arrive.then(|| names::receive(&mut connection, names_charset)).transpose());
     connection.listen();
     let names = match names {
         Ok(names) => names,

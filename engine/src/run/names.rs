@@ -4,6 +4,7 @@
 
 use std::io::Read;
 
+use suisei_protocol::charset::Charset;
 use suisei_protocol::error::Malformed;
 use suisei_protocol::limits::PATH_MAX;
 use suisei_protocol::{Decode, Stop};
@@ -23,6 +24,8 @@ pub struct ForwardedNames {
     pub file: Box<dyn Read + Send>,
     /// Whether its names end in NUL (`--from0`) rather than at line ends.
     pub nul_separated: bool,
+    /// The charset that its names are in, if they travel in UTF-8 (`--iconv` with `-s`).
+    pub charset: Option<Charset>,
 }
 
 /// Brings the bytes of a list into the form that travels: line ends are NULs, runs of NULs are
@@ -65,11 +68,18 @@ pub(super) fn forward(connection: &Connection, mut names: ForwardedNames) -> Res
     connection.forwarding_names(|| {
         let mut squeeze = Squeeze::new(names.nul_separated);
         let mut piece = vec![0; PIECE];
+        let mut unfinished = Vec::new();
         loop {
             match names.file.read(&mut piece) {
                 Ok(0) => break,
                 Ok(n) => {
-                    let out = squeeze.piece(&piece[..n]);
+                    let mut out = squeeze.piece(&piece[..n]);
+                    if let Some(charset) = names.charset {
+                        unfinished.append(&mut out);
+                        let whole = unfinished.iter().rposition(|&b| b == 0).map_or(0, |nul| nul + 1);
+                        out = charset.message_to_utf8(&unfinished[..whole]);
+                        unfinished.drain(..whole);
+                    }
                     if !out.is_empty() {
                         connection.write(out)?;
                     }
@@ -81,12 +91,15 @@ pub(super) fn forward(connection: &Connection, mut names: ForwardedNames) -> Res
                 }
             }
         }
-        connection.write(squeeze.end().to_vec())
+        let mut end = names.charset.map_or_else(Vec::new, |charset| charset.message_to_utf8(&unfinished));
+        end.extend_from_slice(squeeze.end());
+        connection.write(end)
     })
 }
 
-/// Reads all names. Those that are too long are cut.
-pub(super) fn receive(connection: &mut Connection) -> Result<Names, Failure> {
+/// Reads all names. Those that are too long are cut. `charset`: what to give them in, if they
+/// travel in UTF-8.
+pub(super) fn receive(connection: &mut Connection, charset: Option<Charset>) -> Result<Names, Failure> {
     connection.expect_names();
     let mut names = Vec::new();
     loop {
@@ -94,7 +107,7 @@ pub(super) fn receive(connection: &mut Connection) -> Result<Names, Failure> {
         if name.is_empty() {
             break;
         }
-        names.push(name);
+        names.push(charset.map_or(name.clone(), |charset| charset.message_from_utf8(&name)));
     }
     let mut names = names.into_iter();
     Ok(Names::Forwarded(Box::new(move || Ok(names.next()))))

@@ -53,6 +53,7 @@ pub fn local_session(options: &TransferOptions, choice: LocalChoice) -> Session 
         compress_level: 0,
         layout: layout(options),
         recursion: if incremental { Recursion::Incremental } else { Recursion::Whole },
+        charset: None,
     }
 }
 

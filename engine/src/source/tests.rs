@@ -55,6 +55,7 @@ impl Observer for Heard {
 
 pub(crate) fn session(version: u32, recursion: Recursion) -> Session {
     Session {
+        charset: None,
         side: Side::Client,
         direction: Direction::Sending,
         version: Version::new(version).unwrap(),

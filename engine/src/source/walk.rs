@@ -30,7 +30,7 @@ use crate::filter::{Chain, FilterSide};
 use crate::observe::{Class, Event, Note, Who};
 use crate::options::SourceLinks;
 use crate::tree::{Dir, Meta};
-use crate::{Context, Failure};
+use crate::{unconverted, Context, Failure};
 
 /// An argument that was found.
 #[derive(Debug)]
@@ -300,7 +300,9 @@ impl<'c> Lister<'c> {
             return;
         }
         match self.bases.stat_implied(&argument.dir, wire) {
-            Ok(Some(meta)) => self.push(draft, &argument.base, wire, &meta, EntryFlags::IMPLIED_DIR),
+            Ok(Some(meta)) => {
+                self.push(draft, &argument.base, wire, &meta, EntryFlags::IMPLIED_DIR);
+            }
             Ok(None) => vanished(self.ctx, FileKind::Directory, &argument.base.full_name(wire)),
             Err(error) => cannot_list(self.ctx, "link_stat", &argument.base.full_name(wire), &error),
         }
@@ -319,8 +321,7 @@ impl<'c> Lister<'c> {
             true => EntryFlags::TOP_DIR | EntryFlags::CONTENT_DIR,
             false => EntryFlags::empty(),
         };
-        self.push(draft, base, wire, meta, flags);
-        if !content {
+        if self.push(draft, base, wire, meta, flags).is_none() || !content {
             return Ok(());
         }
         let device = (select.one_file_system > 0).then_some(meta.dev);
@@ -437,30 +438,49 @@ impl<'c> Lister<'c> {
 
     fn push_member(&mut self, draft: &mut Draft, scan: &Scan, path: &[u8], meta: &Meta) {
         if meta.kind() != FileKind::Directory {
-            return self.push(draft, &scan.base, path, meta, EntryFlags::empty());
+            self.push(draft, &scan.base, path, meta, EntryFlags::empty());
+            return;
         }
         let crosses = scan.device.is_some_and(|device| device != meta.dev);
         if crosses && self.ctx.options.select.one_file_system > 1 {
             return;
         }
         if !scan.descend || crosses {
-            return self.push(draft, &scan.base, path, meta, EntryFlags::empty());
+            self.push(draft, &scan.base, path, meta, EntryFlags::empty());
+            return;
         }
-        self.push(draft, &scan.base, path, meta, EntryFlags::CONTENT_DIR);
+        if self.push(draft, &scan.base, path, meta, EntryFlags::CONTENT_DIR).is_none() {
+            return;
+        }
         draft.add_scan(path, Scan { base: scan.base.clone(), device: scan.device, descend: true });
     }
 
     // --- entries ---
 
-    fn push(&mut self, draft: &mut Draft, base: &Arc<Base>, wire: &[u8], meta: &Meta, flags: EntryFlags) {
+    /// Lists an entry; returns nothing where that cannot be, which is then reported.
+    fn push(
+        &mut self,
+        draft: &mut Draft,
+        base: &Arc<Base>,
+        wire: &[u8],
+        meta: &Meta,
+        flags: EntryFlags,
+    ) -> Option<()> {
         let ctx = self.ctx;
         let extra = match extra(ctx, base, wire, meta) {
             Ok(extra) => extra,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return vanished(ctx, meta.kind(), &base.full_name(wire));
+                vanished(ctx, meta.kind(), &base.full_name(wire));
+                return None;
             }
-            Err(error) => return cannot_list(ctx, "readlink_stat", &base.full_name(wire), &error),
+            Err(error) => {
+                cannot_list(ctx, "readlink_stat", &base.full_name(wire), &error);
+                return None;
+            }
         };
+        if !unconverted::can_travel(ctx, wire, extra.link_target.as_deref(), || base.full_name(wire)) {
+            return None;
+        }
         let kind = meta.kind();
         let size = if kind.is_device() || kind.is_special() { 0 } else { meta.size };
         let entry = NewEntry {
@@ -476,13 +496,15 @@ impl<'c> Lister<'c> {
         draft.note_base(base);
         if draft.builder.push(entry, extra).is_err() {
             ctx.add_io_errors(IoErrors::GENERAL);
-            return sentence(ctx, Class::Error, "name too long for the protocol: ", wire, "");
+            sentence(ctx, Class::Error, "name too long for the protocol: ", wire, "");
+            return None;
         }
         self.ids.meet(&ctx.session, meta.uid, meta.gid, &mut draft.builder);
         ctx.stats.listed.count(kind);
         if matches!(kind, FileKind::Regular | FileKind::Symlink) {
             ctx.stats.total_size.add(size);
         }
+        Some(())
     }
 
     /// Lists the name of a missing argument, for the other side to delete it.

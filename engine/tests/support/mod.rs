@@ -323,6 +323,7 @@ impl Remote {
             seed: 1,
             checksum_list: None,
             compress_list: None,
+            charset: None,
             layout: run::layout(&self.options),
         }
     }
@@ -401,6 +402,7 @@ impl Remote {
             interrupted,
             stream,
             names_arrive: false,
+            names_in_utf8: false,
         })
         .unwrap();
         let context = begun.context;

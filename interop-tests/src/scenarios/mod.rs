@@ -6,6 +6,7 @@ mod alternate;
 mod batch;
 mod connect;
 mod delta;
+mod names;
 mod output;
 mod owners;
 mod place;
@@ -97,6 +98,7 @@ pub fn scenarios() -> Vec<Scenario> {
         alternate::ROWS,
         place::ROWS,
         batch::ROWS,
+        names::ROWS,
         output::ROWS,
         connect::ROWS,
     ]

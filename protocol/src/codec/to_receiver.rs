@@ -222,7 +222,7 @@ impl ToReceiverDecoder {
         Ok(ToReceiverDecoder {
             session: session.clone(),
             incremental,
-            order: Order::of(session.version),
+            order: Order::received(session),
             state: State::ExpectEntry,
             phase: Phase::Lists,
             list: SegmentBuilder::new(Ndx(i32::from(incremental)), None),

@@ -3,6 +3,7 @@
 //! An entry is parsed whole before anything changes, so that a short read is simply tried again.
 //! Wire: protocol/doc/10-file-list.md#3-field-order-of-one-entry
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::acl::{AclKind, AclReader, TakenAcls};
@@ -12,7 +13,7 @@ use super::ids::take_name;
 use super::xattr::{TakenXattrs, XattrDecoder};
 use super::{
     EntryFlags, EntryRef, Extra, FileKind, HardLink, IdKind, IdName, IoErrors, Mode, NewEntry, Rdev,
-    SegmentBuilder,
+    SegmentBuilder, Unconverted,
 };
 use crate::error::{Decode, Error, Malformed, PeerMisbehaved};
 use crate::limits::{ENTRIES_MAX, ID_NAMES_MAX, PATH_MAX};
@@ -62,6 +63,8 @@ struct Parsed<'a> {
     group_name: Option<&'a [u8]>,
     acls: TakenAcls<'a>,
     xattrs: Option<TakenXattrs>,
+    /// Whether the fields are those of an earlier entry, already converted.
+    is_copied: bool,
 }
 
 impl EntryDecoder {
@@ -186,6 +189,7 @@ impl EntryDecoder {
             group_name: None,
             acls: TakenAcls::default(),
             xattrs: None,
+            is_copied: true,
         }
     }
 
@@ -247,6 +251,7 @@ impl EntryDecoder {
             group_name,
             acls: TakenAcls::default(),
             xattrs: None,
+            is_copied: false,
         })
     }
 
@@ -331,7 +336,8 @@ impl EntryDecoder {
     fn accept(&mut self, mut parsed: Parsed<'_>, list: &mut SegmentBuilder) -> Result<(), Error> {
         self.previous.name.truncate(parsed.prefix);
         self.previous.name.extend_from_slice(parsed.suffix);
-        let path = clean_name(&self.previous.name, self.form.layout.relative)?;
+        let (name, unconverted) = self.form.convert(&self.previous.name, &mut parsed);
+        let path = clean_name(&name, self.form.layout.relative)?;
         let kind = parsed.mode.kind();
         let is_root = matches!(&*path, b"." | b"/.");
         if is_root && kind != FileKind::Directory {
@@ -340,7 +346,7 @@ impl EntryDecoder {
         if self.form.incremental {
             check_directory(&path, list)?;
         }
-        let flags = match kind {
+        let mut flags = match kind {
             FileKind::Directory if self.form.version.flags_directory_content() => {
                 directory_flags(parsed.flags)
             }
@@ -349,6 +355,10 @@ impl EntryDecoder {
             }
             _ => EntryFlags::empty(),
         };
+        if let Some(what) = unconverted {
+            flags |= EntryFlags::UNCONVERTED;
+            list.push_unconverted(what);
+        }
         if let Some(HardLink::Group { group, first: true }) = parsed.extra.hard_link {
             self.groups.insert(group);
         }
@@ -408,6 +418,23 @@ impl EntryDecoder {
 }
 
 impl Form {
+    /// Returns the name in this end's charset, and converts the target of a symlink. What of them
+    /// cannot be converted stays as it is, and is returned.
+    fn convert<'n>(&self, name: &'n [u8], parsed: &mut Parsed<'_>) -> (Cow<'n, [u8]>, Option<Unconverted>) {
+        let Some(charset) = self.names else { return (Cow::Borrowed(name), None) };
+        let (path, end) = charset.path_from_utf8(name);
+        let mut unconverted = end.err().map(|_| Unconverted::Name(name.into()));
+        let targets = self.targets.filter(|_| !parsed.is_copied);
+        if let (Some(charset), Some(target)) = (targets, &mut parsed.extra.link_target) {
+            let (converted, end) = charset.path_from_utf8(target);
+            if end.is_err() && unconverted.is_none() {
+                unconverted = Some(Unconverted::Target((*path).into()));
+            }
+            *target = converted.as_ref().into();
+        }
+        (path, unconverted)
+    }
+
     /// Below 30: derives what a directory's bits do not say.
     ///
     /// Wire: protocol/doc/10-file-list.md#8-directory-flags-top-content-implied

@@ -3,6 +3,7 @@
 //!
 //! Wire: protocol/doc/10-file-list.md#3-field-order-of-one-entry
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::acl::{AclKind, AclWriter};
@@ -63,7 +64,8 @@ impl EntryEncoder {
         names: &mut Names<'_>,
         out: &mut Vec<u8>,
     ) {
-        let name = entry.wire_path();
+        let name = self.form.wire_name(entry);
+        let name = name.as_ref();
         let prefix =
             name.iter().zip(&self.previous.name).take(PREFIX_MAX).take_while(|(a, b)| a == b).count();
         let suffix = &name[prefix..];
@@ -114,6 +116,8 @@ impl EntryEncoder {
         if self.form.xattrs {
             self.xattrs.put(entry.xattrs().map(|list| &**list), out);
         }
+        self.previous.name.clear();
+        self.previous.name.extend_from_slice(name);
         self.remember(entry, link);
     }
 
@@ -157,8 +161,6 @@ impl EntryEncoder {
     fn remember(&mut self, entry: EntryRef<'_>, link: Option<HardLink>) {
         let kind = entry.kind();
         let previous = &mut self.previous;
-        previous.name.clear();
-        previous.name.extend_from_slice(entry.wire_path());
         previous.mode = entry.mode().0;
         previous.mtime = entry.mtime();
         previous.uid = entry.uid();
@@ -182,6 +184,23 @@ impl EntryEncoder {
 }
 
 impl Form {
+    /// Returns a name in the charset of the wire. The walk listed none that cannot be converted.
+    fn wire_name<'a>(&self, entry: EntryRef<'a>) -> Cow<'a, [u8]> {
+        match self.names {
+            Some(charset) => charset.path_to_utf8(entry.wire_path()).0,
+            None => Cow::Borrowed(entry.wire_path()),
+        }
+    }
+
+    /// Returns a symlink's target in the charset of the wire.
+    fn wire_target<'a>(&self, entry: EntryRef<'a>) -> Cow<'a, [u8]> {
+        let target = entry.link_target().unwrap_or(b"");
+        match self.targets {
+            Some(charset) => charset.path_to_utf8(target).0,
+            None => Cow::Borrowed(target),
+        }
+    }
+
     fn sends_device(&self, kind: FileKind) -> bool {
         self.layout.devices && kind.is_device()
     }
@@ -289,9 +308,9 @@ impl Form {
         let kind = entry.kind();
         self.put_rdev(flags, entry, out);
         if kind == FileKind::Symlink && self.layout.links {
-            let target = entry.link_target().unwrap_or(b"");
+            let target = self.wire_target(entry);
             put_varint30(target.len() as i32, self.version, out);
-            out.extend_from_slice(target);
+            out.extend_from_slice(&target);
         }
         if let Some(HardLink::Inode { dev, ino }) = link {
             if !(self.version.has_extended_flags() && flags.contains(WireFlags::SAME_DEV)) {

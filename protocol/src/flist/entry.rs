@@ -86,6 +86,9 @@ bitflags::bitflags! {
         const BLANK = 8;
         /// The receiving process cannot set this group: neither compared nor changed.
         const SKIP_GROUP = 16;
+        /// Its name or target cannot be converted to this end's charset: keeps its number, and a
+        /// directory its segment; nothing of it is ever touched.
+        const UNCONVERTED = 32;
     }
 }
 
@@ -302,9 +305,9 @@ impl<'a> EntryRef<'a> {
         self.fixed.flags
     }
 
-    /// Whether the entry was removed from the list but keeps its number.
+    /// Whether the entry takes no part but keeps its number.
     pub fn is_blank(self) -> bool {
-        self.flags().contains(EntryFlags::BLANK)
+        self.flags().intersects(EntryFlags::BLANK | EntryFlags::UNCONVERTED)
     }
 
     /// Returns the target of a symlink.

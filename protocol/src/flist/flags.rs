@@ -3,6 +3,7 @@
 //! Wire: protocol/doc/10-file-list.md#2-the-flags-word
 
 use super::Rdev;
+use crate::charset::Charset;
 use crate::error::{Decode, PeerMisbehaved};
 use crate::session::{Compat, Layout, Recursion, Session, Version};
 use crate::wire::{put_varint, Reader};
@@ -151,6 +152,10 @@ pub(super) struct Form {
     pub(super) xattrs: bool,
     pub(super) incremental: bool,
     pub(super) inline_names: bool,
+    /// The charset of this end's names, if they are converted.
+    pub(super) names: Option<Charset>,
+    /// The charset of this end's symlink targets, if they are converted.
+    pub(super) targets: Option<Charset>,
 }
 
 impl Form {
@@ -173,6 +178,8 @@ impl Form {
             xattrs: session.layout.xattrs && version.has_acls_and_xattrs(),
             incremental: session.recursion == Recursion::Incremental,
             inline_names: session.names_ids_inline(),
+            names: session.charset,
+            targets: session.target_charset(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{EntryRef, OwnedEntry, Segment};
+use super::{EntryFlags, EntryRef, OwnedEntry, Segment};
 use crate::error::PeerMisbehaved;
 
 /// Index of an entry. Negative values are signals on the wire and never reach a role.
@@ -64,7 +64,7 @@ impl FileList {
     pub fn push(&mut self, segment: Arc<Segment>) {
         if segment.start() != Ndx(0) {
             for (_, entry) in segment.iter().filter(|(_, entry)| entry.is_dir()) {
-                let listed = !entry.path().is_root() && !entry.is_blank();
+                let listed = !entry.path().is_root() && !entry.flags().contains(EntryFlags::BLANK);
                 self.dirs.push(listed.then(|| Arc::new(entry.to_owned())));
             }
         }

@@ -26,5 +26,5 @@ pub(crate) use ids::{IdLists, IdRow};
 pub use list::{DirNdx, FileList, Found, Ndx};
 pub use name::{RelPath, RelPathBuf};
 pub use order::{compare, Order};
-pub use segment::{Segment, SegmentBuilder};
+pub use segment::{Segment, SegmentBuilder, Unconverted};
 pub use xattr::{Xattr, XattrList, XattrTable, XattrValue, XATTR_WHOLE_MAX};

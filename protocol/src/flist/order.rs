@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 
 use super::EntryRef;
-use crate::session::Version;
+use crate::session::{Session, Version};
 
 /// Which order gives the indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,15 @@ impl Order {
             Order::DirectoriesLast
         } else {
             Order::Plain
+        }
+    }
+
+    /// Returns the order of a received list's indexes: names may sort differently in the charsets
+    /// of both ends.
+    pub fn received(session: &Session) -> Order {
+        match session.charset {
+            Some(_) => Order::AsSent,
+            None => Order::of(session.version),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::error::Misuse;
 use crate::limits::PATH_MAX;
+use crate::session::Session;
 
 /// A finished segment: entries in index order.
 #[derive(Debug, Clone)]
@@ -23,7 +24,17 @@ pub struct Segment {
     entries: Vec<Fixed>,
     extras: Vec<Extra>,
     id_names: Vec<IdName>,
+    unconverted: Vec<Unconverted>,
     io_errors: IoErrors,
+}
+
+/// What of an entry cannot be converted to this end's charset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unconverted {
+    /// The path, as it stood on the wire.
+    Name(Box<[u8]>),
+    /// The target of the symlink of this path.
+    Target(Box<[u8]>),
 }
 
 impl Segment {
@@ -47,8 +58,8 @@ impl Segment {
         self.dir.as_ref().map(|(ndx, entry)| (*ndx, entry))
     }
 
-    /// Returns the entry that the gap index S-1 stands for: the listed directory, or the first
-    /// list's leading ".".
+    /// Returns the entry that the gap index S-1 stands for, blank or not: the listed directory, or
+    /// the first list's leading ".".
     pub fn gap_entry(&self) -> Option<EntryRef<'_>> {
         match &self.dir {
             Some((_, entry)) => Some(entry.entry()),
@@ -74,9 +85,26 @@ impl Segment {
             .map(|(i, fixed)| (self.ndx(i), entry_ref(&self.arena, &self.extras, fixed)))
     }
 
+    /// Returns what takes part, in the order of names: the order of indexes, but for a list that was
+    /// received under `--iconv`, whose indexes follow the order of transmission.
+    pub fn by_name(&self, session: &Session) -> Box<dyn Iterator<Item = (Ndx, EntryRef<'_>)> + '_> {
+        let live = self.iter().filter(|(_, entry)| !entry.is_blank());
+        if Order::received(session) != Order::AsSent {
+            return Box::new(live);
+        }
+        let mut sorted: Vec<_> = live.collect();
+        sorted.sort_by(|(_, a), (_, b)| compare(*a, *b, Order::of(session.version)));
+        Box::new(sorted.into_iter())
+    }
+
     /// Returns the names of ids that this segment was the first to carry.
     pub fn id_names(&self) -> &[IdName] {
         &self.id_names
+    }
+
+    /// Returns what cannot be converted of the entries that take no part for that reason.
+    pub fn unconverted(&self) -> &[Unconverted] {
+        &self.unconverted
     }
 
     /// Returns a copy in which every entry, and the directory that is listed, has the flags that
@@ -143,6 +171,7 @@ impl SegmentBuilder {
                 entries: Vec::new(),
                 extras: Vec::new(),
                 id_names: Vec::new(),
+                unconverted: Vec::new(),
                 io_errors: IoErrors::empty(),
             },
         }
@@ -216,6 +245,11 @@ impl SegmentBuilder {
         self.segment.id_names.push(name);
     }
 
+    /// Notes what cannot be converted of the entry that is pushed next.
+    pub fn push_unconverted(&mut self, what: Unconverted) {
+        self.segment.unconverted.push(what);
+    }
+
     /// Sets the sender's error bits.
     pub fn set_io_errors(&mut self, errors: IoErrors) {
         self.segment.io_errors = errors;
@@ -246,9 +280,12 @@ impl SegmentBuilder {
         }
     }
 
-    /// Finishes the segment as it stands.
+    /// Finishes the segment as it stands. What could not be converted counts as an error of the
+    /// list: nothing may be deleted on its account.
     pub fn finish(mut self) -> Segment {
         let s = &mut self.segment;
+        s.io_errors
+            .set(IoErrors::GENERAL, s.io_errors.contains(IoErrors::GENERAL) || !s.unconverted.is_empty());
         s.arena.shrink_to_fit();
         s.entries.shrink_to_fit();
         s.extras.shrink_to_fit();

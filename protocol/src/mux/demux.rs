@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use super::frame::{Code, FrameHeader, HEADER_LEN};
 use super::{Notice, TextKind};
+use crate::charset::Charset;
 use crate::error::{Error, Malformed, PeerMisbehaved, Stop};
 use crate::flist::{IoErrors, Ndx};
 use crate::limits::TEXT_MAX;
@@ -52,6 +53,8 @@ struct Reading {
     direction: Direction,
     version: Version,
     confirm: bool,
+    /// The charset to give texts in, if they arrive in UTF-8.
+    charset: Option<Charset>,
 }
 
 /// Splits an incoming stream, from the start point on.
@@ -73,6 +76,7 @@ impl Demux {
                 direction: session.direction,
                 version: session.version,
                 confirm: session.layout.confirm,
+                charset: session.charset,
             },
             state: if session.input_is_framed() { State::Header } else { State::Raw },
             names_follow: false,
@@ -233,6 +237,13 @@ impl Reading {
     fn notice(&self, header: FrameHeader, payload: Bytes) -> Result<Notice, Error> {
         let int = <[u8; 4]>::try_from(&payload[..]).ok().map(i32::from_le_bytes);
         let int_or_zero = int.unwrap_or(0);
+        let payload = match (header.code, self.charset) {
+            (
+                Code::ErrorXfer | Code::Data | Code::Info | Code::Error | Code::Warning | Code::Deleted,
+                Some(charset),
+            ) => charset.message_from_utf8(&payload).into(),
+            _ => payload,
+        };
         Ok(match header.code {
             Code::ErrorXfer => Notice::Text(TextKind::ErrorXfer, payload),
             Code::Data | Code::Info => Notice::Text(TextKind::Info, payload),

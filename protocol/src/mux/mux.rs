@@ -4,8 +4,11 @@
 //! stream cannot carry is mapped or refused here, so that roles need not know.
 //! Wire: protocol/doc/01-integers-and-multiplexing.md#172-codes
 
+use std::borrow::Cow;
+
 use super::frame::{Code, FrameHeader, HEADER_LEN};
 use super::{Notice, TextKind};
+use crate::charset::Charset;
 use crate::limits::{FRAME_WRITTEN_MAX, TEXT_MAX};
 use crate::session::{Session, Version};
 
@@ -44,12 +47,19 @@ pub struct Mux {
     version: Version,
     framed: bool,
     suspended: bool,
+    /// The charset that texts are in, if they travel in UTF-8.
+    charset: Option<Charset>,
 }
 
 impl Mux {
     /// Starts right behind the checksum seed, framed or raw as the session says.
     pub fn new(session: &Session) -> Self {
-        Mux { version: session.version, framed: session.output_is_framed(), suspended: false }
+        Mux {
+            version: session.version,
+            framed: session.output_is_framed(),
+            suspended: false,
+            charset: session.charset,
+        }
     }
 
     /// Whether frames are written at the moment.
@@ -93,7 +103,7 @@ impl Mux {
         self.put_message(Code::Data, &[], out)
     }
 
-    /// Appends a notice. A text is cut to 5119 bytes; below version 30 an error or warning takes
+    /// Appends a notice. A text is converted under `--iconv` and cut to 5119 bytes; below version 30 an error or warning takes
     /// the code of a transfer error or of ordinary output.
     pub fn put_notice(&self, notice: &Notice, out: &mut Vec<u8>) -> Carried {
         let v = self.version;
@@ -114,7 +124,8 @@ impl Mux {
             Notice::ErrorExit(None) if v.has_error_exit() => self.put_message(Code::ErrorExit, &[], out),
             Notice::Success(ndx) => self.put_message(Code::Success, &ndx.0.to_le_bytes(), out),
             Notice::Deleted { path, is_dir } if v.has_deleted_message() => {
-                let mut name = path[..path.len().min(TEXT_MAX - 2)].to_vec();
+                let mut name = self.converted(path).into_owned();
+                name.truncate(TEXT_MAX - 2);
                 if *is_dir {
                     name.push(0);
                 }
@@ -126,7 +137,15 @@ impl Mux {
         }
     }
 
+    fn converted<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.charset {
+            Some(charset) => charset.message_to_utf8(text).into(),
+            None => text.into(),
+        }
+    }
+
     fn put_text(&self, kind: TextKind, text: &[u8], out: &mut Vec<u8>) -> Carried {
+        let text = &*self.converted(text);
         let code = match kind {
             TextKind::Info => Code::Info,
             TextKind::Warning if self.version.has_error_codes() => Code::Warning,

@@ -18,5 +18,6 @@ pub(crate) fn session(side: Side, direction: Direction, version: u32) -> Session
         compress_level: 0,
         layout: Layout::default(),
         recursion: Recursion::Whole,
+        charset: None,
     }
 }

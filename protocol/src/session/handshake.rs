@@ -9,6 +9,7 @@ use super::{
     Capabilities, Compat, CompressWish, Direction, IncrementalRecursion, Layout, Recursion, Session, Side,
     SumChoice, SumName, Version,
 };
+use crate::charset::Charset;
 use crate::error::{Decode, Error, Misuse, PeerIncompatible, PeerMisbehaved, Stop};
 use crate::limits::CHOICE_LIST_MAX;
 use crate::sum::SumKind;
@@ -44,6 +45,8 @@ pub struct Offer {
     pub compress_list: Option<String>,
     /// The fields that the options of both ends demand.
     pub layout: Layout,
+    /// `--iconv`: the charset of this end's names.
+    pub charset: Option<Charset>,
 }
 
 /// How far a handshake is.
@@ -324,6 +327,7 @@ impl Handshake {
             compress_level: level.unwrap_or(0),
             layout: offer.layout,
             recursion: if incremental { Recursion::Incremental } else { Recursion::Whole },
+            charset: offer.charset,
         })
     }
 }

@@ -3,6 +3,7 @@
 //! Wire: protocol/doc/02-session-start.md#22-start-handshake-raw-bytes-remote-shell
 
 use super::{Compat, Version};
+use crate::charset::Charset;
 use crate::sum::SumKind;
 use crate::transfer::{Compressor, ItemFlags};
 
@@ -101,6 +102,9 @@ pub struct Session {
     pub layout: Layout,
     /// How the list travels.
     pub recursion: Recursion,
+    /// `--iconv`: the charset of this end's names, which travel in UTF-8. Nothing: they travel as
+    /// they are.
+    pub charset: Option<Charset>,
 }
 
 impl Session {
@@ -148,6 +152,11 @@ impl Session {
             && !self.layout.dry_run
             && flags.contains(ItemFlags::REPORT_XATTR)
             && !(spares_links && flags.contains(ItemFlags::XNAME_FOLLOWS | ItemFlags::LOCAL_CHANGE))
+    }
+
+    /// Returns the charset of this end's symlink targets, where those are converted.
+    pub fn target_charset(&self) -> Option<Charset> {
+        self.charset.filter(|_| self.compat.contains(Compat::SYMLINK_ICONV))
     }
 
     /// Whether names of ids travel inside the entries, rather than in lists after them.

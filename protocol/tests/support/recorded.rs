@@ -240,6 +240,7 @@ impl Recorded {
             seed,
             checksum_list: None,
             compress_list: None,
+            charset: None,
             layout: self.layout(),
         }
     }

@@ -53,6 +53,7 @@ pub fn sessions() -> impl Strategy<Value = Session> {
                 ..Layout::default()
             },
             recursion: if incremental { Recursion::Incremental } else { Recursion::Whole },
+            charset: None,
         }
     })
 }

@@ -7,6 +7,7 @@ use suisei_protocol::session::{Direction, Version};
 
 use super::escape::{self, Tilde};
 use super::info;
+use crate::options::iconv;
 use crate::options::meaning::{FilesFrom, Protection, Wishes};
 use crate::options::typed::{Append, During, Remove, Stderr, Typed};
 
@@ -45,8 +46,7 @@ pub fn write(wishes: &Wishes, direction: Direction, paths: &[Vec<u8>], far: Far)
         writer.word(&bundle);
     }
     let secluded = wishes.protection == Protection::Secluded;
-    if let Some(set) = wishes.typed.connect.iconv.as_deref().filter(|set| *set != b"-") {
-        let remote = set.splitn(2, |&b| b == b',').last().unwrap_or(set);
+    if let Some(remote) = iconv::there(&wishes.typed) {
         writer.value("--iconv=", remote);
     }
     let line = secluded.then(|| std::mem::replace(&mut writer.words, vec![b"rsync".to_vec()]));
@@ -76,6 +76,10 @@ pub fn write(wishes: &Wishes, direction: Direction, paths: &[Vec<u8>], far: Far)
             // An empty word would end the list.
             let words =
                 writer.words.into_iter().map(|word| if word.is_empty() { b".".to_vec() } else { word });
+            let words = words.map(|word| match &wishes.conversion {
+                Some(conversion) => conversion.charset.message_to_utf8(&word),
+                None => word,
+            });
             RemoteWords { line, secluded: Some(words.collect()) }
         }
         None => RemoteWords { line: writer.words, secluded: None },

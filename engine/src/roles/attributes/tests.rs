@@ -31,6 +31,7 @@ fn context(preserve: Preserve) -> Context {
         compress_level: 0,
         layout: Layout::default(),
         recursion: Recursion::Whole,
+        charset: None,
     };
     let options = TransferOptions { preserve, ..TransferOptions::default() };
     let ids = IdMap::new(true, preserve.super_user);

@@ -32,7 +32,7 @@ impl Generator<'_> {
                 self.delete_everywhere(&segment, &listed);
             }
             let mut parents = HashSet::new();
-            for (ndx, entry) in segment.iter().filter(|(_, entry)| !entry.is_blank()) {
+            for (ndx, entry) in segment.by_name(&self.ctx.session) {
                 self.drain()?;
                 self.check_parent(entry, &mut parents)?;
                 if entry.is_dir() {
@@ -59,7 +59,7 @@ impl Generator<'_> {
     pub(super) fn list(&mut self) -> Result<(), Failure> {
         if self.ctx.session.recursion == Recursion::Whole {
             if let Some(segment) = self.whole_list()? {
-                for (_, entry) in segment.iter().filter(|(_, entry)| !entry.is_blank()) {
+                for (_, entry) in segment.by_name(&self.ctx.session) {
                     self.ctx.report(Event::Listed(entry));
                 }
                 self.segments.pass();
@@ -68,9 +68,9 @@ impl Generator<'_> {
         }
         while let Some(segment) = self.next_segment()? {
             // A directory is listed where its content is.
-            let others =
-                segment.iter().map(|(_, entry)| entry).filter(|entry| !entry.is_dir() && !entry.is_blank());
-            for entry in segment.gap_entry().into_iter().chain(others) {
+            let session = &self.ctx.session;
+            let others = segment.by_name(session).map(|(_, entry)| entry).filter(|entry| !entry.is_dir());
+            for entry in listed_dir(&segment).into_iter().chain(others) {
                 self.ctx.report(Event::Listed(entry));
             }
             self.segments.pass();
@@ -130,7 +130,7 @@ impl Generator<'_> {
     }
 
     fn walk_segment(&mut self, segment: &Segment) -> Result<(), Failure> {
-        let gap = segment.gap_entry();
+        let gap = listed_dir(segment);
         self.deletion.learn(segment.io_errors());
         if let Some(entry) = gap {
             let path = self.destination.path(entry);
@@ -140,7 +140,7 @@ impl Generator<'_> {
                 self.delete_during(entry, &listed);
             }
         }
-        for (ndx, entry) in segment.iter().filter(|(_, entry)| !entry.is_blank()) {
+        for (ndx, entry) in segment.by_name(&self.ctx.session) {
             self.drain()?;
             let path = self.destination.path(entry);
             match (entry.is_dir(), gap) {
@@ -202,7 +202,7 @@ impl Generator<'_> {
     fn close_finished(&mut self) -> Result<(), Failure> {
         while let Some(segment) = self.segments.finish_oldest() {
             self.send_done()?;
-            if let Some(entry) = segment.gap_entry() {
+            if let Some(entry) = listed_dir(&segment) {
                 self.restore_time(entry);
             }
         }
@@ -237,4 +237,9 @@ impl Generator<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the directory that a segment lists, if it takes part.
+fn listed_dir(segment: &Segment) -> Option<EntryRef<'_>> {
+    segment.gap_entry().filter(|entry| !entry.is_blank())
 }

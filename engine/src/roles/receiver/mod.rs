@@ -32,7 +32,7 @@ use super::destination::Destination;
 use crate::context::Reporter;
 use crate::link::{Handover, Inbox};
 use crate::observe::{Event, ItemReport, Moment, Who};
-use crate::{Context, Failure};
+use crate::{unconverted, Context, Failure};
 
 pub use output::check_temp_dir;
 
@@ -148,6 +148,7 @@ impl Receiver<'_> {
     fn learn(&mut self, segment: &Segment) {
         self.ctx.ids.learn(segment.id_names());
         self.ctx.add_io_errors(segment.io_errors());
+        unconverted::report_segment(self.ctx, segment);
         self.meter.add(segment);
         if self.ctx.session.direction != Direction::Receiving {
             return;

@@ -14,6 +14,7 @@ fn offer(side: Side) -> Offer {
         seed: 0x6B1D_6A2E,
         checksum_list: None,
         compress_list: None,
+        charset: None,
         layout: Layout::default(),
     }
 }
