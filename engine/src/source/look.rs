@@ -138,12 +138,13 @@ fn sum_of(ctx: &Context, base: &Base, wire: &[u8]) -> io::Result<Box<[u8]>> {
 /// Opens a source, which must be a regular file, with the metadata of what was opened.
 pub(crate) fn open(ctx: &Context, base: &Base, wire: &[u8]) -> io::Result<(std::fs::File, Meta)> {
     let dir = base.parent(wire)?;
-    match dir.open_regular(last(wire)) {
+    let opened = match dir.open_regular(last(wire)) {
         Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) && follows_last(ctx) => {
             dir.open_regular_following(last(wire))
         }
         opened => opened,
-    }
+    };
+    opened.and_then(|(file, meta)| ctx.spare_atime(&file).map(|()| (file, meta)))
 }
 
 /// Returns the last component.

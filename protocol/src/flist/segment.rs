@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::entry::Fixed;
 use super::{
-    compare, DirNdx, EntryFlags, EntryRef, Extra, HardLink, IdName, IoErrors, Ndx, NewEntry, Order,
+    compare, DirNdx, EntryFlags, EntryRef, Extra, HardLink, IdName, IoErrors, Mode, Ndx, NewEntry, Order,
     OwnedEntry,
 };
 use crate::error::Misuse;
@@ -126,6 +126,21 @@ impl Segment {
             Arc::make_mut(dir).set_flags(new);
         }
         Some(copy)
+    }
+
+    /// Returns a copy in which every entry, and the directory that is listed, has the mode that
+    /// `mode` gives it. The type stays.
+    pub fn map_modes(&self, mode: impl Fn(Mode) -> Mode) -> Segment {
+        let changed = |fixed: &mut Fixed| {
+            let old = u32::from(fixed.mode);
+            fixed.mode = (old & 0o170_000 | mode(Mode(old)).permissions()) as u16;
+        };
+        let mut copy = self.clone();
+        copy.entries.iter_mut().for_each(changed);
+        if let Some((_, dir)) = &mut copy.dir {
+            changed(Arc::make_mut(dir).fixed_mut());
+        }
+        copy
     }
 
     /// Copies the segment with other flags at some positions.

@@ -32,6 +32,7 @@ use super::destination::Destination;
 use crate::context::Reporter;
 use crate::link::{Handover, Inbox};
 use crate::observe::{Event, ItemReport, Moment, Who};
+use crate::sys::users;
 use crate::{unconverted, Context, Failure};
 
 pub use output::check_temp_dir;
@@ -86,7 +87,7 @@ impl Receiver<'_> {
     ) -> Result<(), Failure> {
         match message {
             ToReceiver::Segment(segment) => {
-                let segment = self.without_duplicates(segment);
+                let segment = self.rewritten(self.without_duplicates(segment));
                 self.learn(&segment);
                 self.list.push(segment.clone());
                 self.ladder.add_list()?;
@@ -141,6 +142,16 @@ impl Receiver<'_> {
             return segment;
         }
         segment.without_duplicates(Order::of(self.ctx.session.version)).map_or(segment, Arc::new)
+    }
+
+    /// Changes the modes of a remote sender's list, if that is asked of this end (`--chmod`). The
+    /// link's decoder has its own copy.
+    fn rewritten(&self, segment: Arc<Segment>) -> Arc<Segment> {
+        let chmod = &self.ctx.options.rewrite.chmod;
+        if chmod.is_empty() || self.ctx.session.direction != Direction::Receiving {
+            return segment;
+        }
+        Arc::new(segment.map_modes(|mode| chmod.apply(mode, users::umask())))
     }
 
     /// Takes what a segment brings beside its entries. Where both roles share the counters, the
