@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use suisei_protocol::filter::Rule;
 
-use crate::chmod::Chmod;
 use crate::filter::LineEnd;
 
 /// Everything that the three roles need to know of the user's wishes.
@@ -17,8 +16,6 @@ pub struct TransferOptions {
     pub compare: Compare,
     /// Which attributes are kept.
     pub preserve: Preserve,
-    /// Which attributes become others on the way.
-    pub rewrite: Rewrite,
     /// What is deleted, and when.
     pub delete: Delete,
     /// How files get into place.
@@ -76,6 +73,10 @@ pub struct Select {
     pub delete_missing_args: bool,
     /// `--no-inc-recursive` is false here.
     pub incremental: bool,
+    /// `--copy-devices`: a sender's devices count as files of what they hold.
+    pub copy_devices: bool,
+    /// `--munge-links` at this end: a sender takes the prefix off, a remote receiver puts it on.
+    pub munge_links: bool,
     /// `--trust-sender`: names that were not asked for are accepted.
     pub trust_sender: bool,
 }
@@ -130,14 +131,14 @@ pub struct Preserve {
     pub devices: bool,
     /// `--specials`.
     pub specials: bool,
+    /// `--drop-D`: devices, pipes and sockets are listed, but this end makes none.
+    pub drop_devices: bool,
     /// `-H`.
     pub hard_links: bool,
     /// `-U`.
     pub atimes: bool,
     /// `-X`.
     pub xattrs: Xattrs,
-    /// `--open-noatime`, also by `-UU`: reading leaves access times alone, where the platform can.
-    pub open_noatime: bool,
     /// `--numeric-ids`.
     pub numeric_ids: bool,
     /// Whether the receiving process may do what only root may.
@@ -154,17 +155,6 @@ pub enum Xattrs {
     Plain,
     /// `-XX`: those too.
     All,
-}
-
-/// Attributes that become others on the way.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Rewrite {
-    /// `--chmod`, of this end: a sender changes what it lists, a receiver what it was sent.
-    pub chmod: Chmod,
-    /// `--usermap`, as typed: a receiver's rules.
-    pub user_map: Option<Vec<u8>>,
-    /// `--groupmap`, as typed: a receiver's rules.
-    pub group_map: Option<Vec<u8>>,
 }
 
 /// When extraneous items are deleted.
@@ -219,6 +209,18 @@ pub enum Append {
     Verify,
 }
 
+/// Which sources go once they are at the destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Remove {
+    /// None.
+    #[default]
+    Nothing,
+    /// All that are no directories.
+    SourceFiles,
+    /// The older meaning: files whose data was sent, and symlinks that were made.
+    SentFiles,
+}
+
 /// How files get into place.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
@@ -244,8 +246,10 @@ pub struct Place {
     pub preallocate: bool,
     /// `--fsync`.
     pub fsync: bool,
-    /// `--remove-source-files`.
-    pub remove_source: bool,
+    /// `--remove-source-files`, `--remove-sent-files`.
+    pub remove: Remove,
+    /// `--write-devices`: content goes into a device that stands in a file's place.
+    pub write_devices: bool,
     /// `--mkpath`.
     pub mkpath: bool,
 }

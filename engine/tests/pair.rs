@@ -319,7 +319,7 @@ fn a_missing_source_is_an_error_and_nothing_else() {
 #[test]
 fn source_files_are_removed_once_they_are_in_place() {
     let mut options = archive();
-    options.place.remove_source = true;
+    options.place.remove = suisei_engine::options::Remove::SourceFiles;
     every_way(&options, Field::fill_source, |what, field, outcome| {
         assert_eq!(outcome.code, 0, "{what}: {outcome:?}");
         let left: Vec<_> =

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 
 use suisei_engine::sys::open::{open_beneath, open_beneath_slowly};
-use suisei_engine::tree::{open_operator_file, Attributes, Dir, SymlinkPolicy, Tree};
+use suisei_engine::tree::{open_operator_file, Attributes, Devices, Dir, SymlinkPolicy, Tree};
 use suisei_protocol::flist::{FileKind, Rdev, RelPath};
 
 /// ELOOP, what stock says to whoever meets a symlink that it must not follow.
@@ -201,7 +201,7 @@ fn every_verb_refuses_names_that_are_paths() {
         assert_eq!(errno(root.stat_following(name)), invalid);
         assert_eq!(errno(root.open_file(name)), invalid);
         assert_eq!(errno(root.open_file_following(name)), invalid);
-        assert_eq!(errno(root.open_in_place(name, 0o600)), invalid);
+        assert_eq!(errno(root.open_in_place(name, 0o600, Devices::AreNodes)), invalid);
         assert_eq!(errno(root.open_dir(name)), invalid);
         assert_eq!(errno(root.read_small(name, 10)), invalid);
         assert_eq!(errno(root.read_link(name)), invalid);
@@ -236,7 +236,7 @@ fn a_member_swapped_for_a_symlink_is_acted_on_itself() {
     for name in [&b"file"[..], b"dir", b"new"] {
         assert_eq!(errno(root.open_file(name)), Some(TOO_MANY_LINKS));
         assert_eq!(errno(root.open_regular(name)), Some(TOO_MANY_LINKS));
-        assert_eq!(errno(root.open_in_place(name, 0o666)), Some(TOO_MANY_LINKS));
+        assert_eq!(errno(root.open_in_place(name, 0o666, Devices::AreNodes)), Some(TOO_MANY_LINKS));
         assert_eq!(errno(root.open_dir(name)), Some(TOO_MANY_LINKS));
         assert_eq!(errno(root.read_small(name, 100)), Some(TOO_MANY_LINKS));
         assert!(root.mkdir(name, 0o777).is_err());

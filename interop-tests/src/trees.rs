@@ -119,8 +119,8 @@ fn sparse(path: &Path) {
     set_time(path, PAST, 0);
 }
 
-/// Gives every directory a fixed mode and time, deepest first.
-fn directory_times(dir: &Path) {
+/// Gives every directory a fixed time, deepest first.
+pub fn directory_times(dir: &Path) {
     for member in fs::read_dir(dir).expect("the tree is ours").flatten() {
         if member.file_type().is_ok_and(|t| t.is_dir()) {
             directory_times(&member.path());

@@ -194,6 +194,7 @@ fn handshake(side: Side, input: &[u8]) {
         compress_list: None,
         charset: None,
         layout: Layout::default(),
+        needs: None,
     };
     let Ok(mut whole) = Handshake::new(offer.clone()) else { return };
     let result = whole.feed(input);

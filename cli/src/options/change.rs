@@ -140,8 +140,7 @@ pub const ROWS: &[Row] = &[
     flag("remove-sent-files", "the same for files that were sent only", |t, _| {
         t.change.remove = Remove::SentFiles;
         Ok(())
-    })
-    .not_yet(),
+    }),
     valued("compare-dest", "DIR", "leave out what DIR has", |t, g| {
         t.change.basis_dirs.push((BasisKind::Compare, g.value.to_vec()));
         Ok(())

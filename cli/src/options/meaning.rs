@@ -120,6 +120,7 @@ pub fn resolve(mut typed: Typed, environment: &Environment) -> Result<Wishes, Re
     let inplace = typed.change.inplace || typed.change.append != Append::Off;
     let partial =
         !inplace && partial_dir.is_none() && (typed.change.partial || typed.change.partial_dir.is_some());
+    check_munging(&typed)?;
     let (info, debug) = levels(&typed);
     let format = match &typed.output.out_format {
         Some(format) => Some(format.clone()),
@@ -253,6 +254,15 @@ fn check_places(typed: &Typed) -> Result<(), Refusal> {
             () => return Ok(()),
         };
         return Err(Refusal::usage(format!("rsync: {option} cannot be used with {other}")));
+    }
+    Ok(())
+}
+
+/// A munged symlink must lead nowhere.
+fn check_munging(typed: &Typed) -> Result<(), Refusal> {
+    if typed.select.munge_links && std::path::Path::new("/rsyncd-munged").is_dir() {
+        let text = "Symlink munging is unsafe when a /rsyncd-munged directory exists.";
+        return Err(Refusal::new(Code::Unsupported, text));
     }
     Ok(())
 }

@@ -33,8 +33,7 @@ pub const ROWS: &[Row] = &[
         t.select.old_dirs = true;
         Ok(())
     })
-    .also(&["old-d"])
-    .not_yet(),
+    .also(&["old-d"]),
     flag("relative", "keep source paths as they are typed", |t, g| {
         t.select.relative = Some(g.on);
         Ok(())
@@ -80,8 +79,7 @@ pub const ROWS: &[Row] = &[
         Ok(())
     })
     .letter('m')
-    .off(&["no-prune-empty-dirs", "no-m"])
-    .not_yet(),
+    .off(&["no-prune-empty-dirs", "no-m"]),
     flag("checksum", "compare content by checksum, not by size and time", |t, g| {
         t.select.checksum = g.on;
         Ok(())
@@ -130,9 +128,11 @@ pub const ROWS: &[Row] = &[
         Ok(())
     })
     .letter('K'),
-    flag("munge-links", "make symlinks harmless by a prefix", |_, _| Ok(()))
-        .off(&["no-munge-links"])
-        .not_yet(),
+    flag("munge-links", "make symlinks harmless by a prefix", |t, g| {
+        t.select.munge_links = g.on;
+        Ok(())
+    })
+    .off(&["no-munge-links"]),
     flag("insecure-links", "follow symlinks in paths of options as older releases did", |_, _| Ok(()))
         .off(&["no-insecure-links"])
         .not_yet(),

@@ -2,8 +2,6 @@
 //!
 //! Rows write it in command-line order; [`super::meaning`] reads it once everything is known.
 
-use suisei_engine::chmod::Chmod;
-
 /// Everything that was typed.
 #[derive(Debug, Clone, Default)]
 pub struct Typed {
@@ -87,6 +85,7 @@ pub struct Select {
     pub keep_dirlinks: bool,
     pub copy_unsafe_links: bool,
     pub safe_links: bool,
+    pub munge_links: bool,
 }
 
 /// Attributes.
@@ -106,6 +105,7 @@ pub struct Preserve {
     pub omit_link_times: bool,
     pub devices: bool,
     pub specials: bool,
+    pub drop_devices: bool,
     pub hard_links: u8,
     pub acls: bool,
     pub xattrs: u8,
@@ -113,9 +113,6 @@ pub struct Preserve {
     pub super_user: Option<bool>,
     pub user_map: Option<Vec<u8>>,
     pub group_map: Option<Vec<u8>>,
-    /// Whether `--chown` gave the maps: users, groups.
-    pub by_chown: (bool, bool),
-    pub chmod: Chmod,
 }
 
 /// How the destination changes.
@@ -300,7 +297,6 @@ pub struct Connect {
     pub password_file: Option<Vec<u8>>,
     pub no_motd: bool,
     pub iconv: Option<Vec<u8>>,
-    pub copy_as: Option<Vec<u8>>,
     pub server: bool,
     pub sender: bool,
 }

@@ -8,8 +8,7 @@ use suisei_engine::filter::LineEnd;
 use suisei_engine::options::{
     self as engine, DeleteWhen, ItemDetail, Limits, Partial, Report, SourceLinks, TransferOptions,
 };
-use suisei_engine::run::{allows_incremental, layout};
-use suisei_engine::sys::identity::Identity;
+use suisei_engine::run::{allows_incremental, layout, needs};
 use suisei_protocol::charset::Charset;
 use suisei_protocol::filter::Rule;
 use suisei_protocol::session::{Capabilities, CompressWish, Direction, Offer, Side, SumChoice, Version};
@@ -80,11 +79,6 @@ impl Wishes {
                 modify_window: t.select.modify_window.unwrap_or(0),
             },
             preserve: self.preservation(),
-            rewrite: engine::Rewrite {
-                chmod: t.preserve.chmod.clone(),
-                user_map: t.preserve.user_map.clone(),
-                group_map: t.preserve.group_map.clone(),
-            },
             delete: engine::Delete {
                 when: self.deletion_time(version),
                 excluded: t.change.delete_excluded,
@@ -147,17 +141,15 @@ impl Wishes {
             ignore_missing_args: s.ignore_missing_args || s.delete_missing_args,
             delete_missing_args: s.delete_missing_args,
             incremental: !s.no_incremental && !s.qsort,
+            copy_devices: self.typed.change.copy_devices,
+            munge_links: s.munge_links,
             trust_sender: self.typed.connect.trust_sender,
         }
     }
 
     fn preservation(&self) -> engine::Preserve {
         let p = &self.typed.preserve;
-        let root = match &self.typed.connect.copy_as {
-            None => rustix::process::geteuid().is_root(),
-            // Who is not there is refused later, where stock does.
-            Some(named) => Identity::find(named).is_ok_and(|identity| identity.is_root()),
-        };
+        let root = rustix::process::geteuid().is_root();
         engine::Preserve {
             links: p.links,
             perms: p.perms,
@@ -169,6 +161,7 @@ impl Wishes {
             omit_link_times: p.omit_link_times,
             devices: p.devices,
             specials: p.specials,
+            drop_devices: p.drop_devices,
             hard_links: p.hard_links > 0,
             atimes: p.atimes > 0,
             xattrs: match p.xattrs {
@@ -176,7 +169,6 @@ impl Wishes {
                 1 => engine::Xattrs::Plain,
                 _ => engine::Xattrs::All,
             },
-            open_noatime: p.open_noatime,
             numeric_ids: p.numeric_ids,
             super_user: p.super_user.unwrap_or(root),
         }
@@ -218,7 +210,12 @@ impl Wishes {
             sparse: c.sparse,
             preallocate: c.preallocate,
             fsync: c.fsync,
-            remove_source: c.remove != Remove::Nothing,
+            remove: match c.remove {
+                Remove::Nothing => engine::Remove::Nothing,
+                Remove::SourceFiles => engine::Remove::SourceFiles,
+                Remove::SentFiles => engine::Remove::SentFiles,
+            },
+            write_devices: c.write_devices,
             mkpath: c.mkpath,
         }
     }
@@ -257,6 +254,7 @@ impl Wishes {
             compress_list: text("RSYNC_COMPRESS_LIST"),
             charset: self.conversion.as_ref().map(|conversion| conversion.charset),
             layout: layout(&options),
+            needs: needs(&options),
         })
     }
 

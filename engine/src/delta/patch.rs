@@ -33,6 +33,8 @@ pub enum Output {
     Preallocated,
     /// The basis itself, or another file that exists: what is behind the end is cut off.
     InPlace,
+    /// The same for a device, which has no holes and keeps its size.
+    Device,
 }
 
 /// Whether runs of zeros become holes.
@@ -157,8 +159,9 @@ impl<'a> Patch<'a> {
             return Err(PatchError::NoBasis);
         };
         let from = self.head.offset_of(block.0);
-        let is_here =
-            self.writer.kind == Output::InPlace && basis.is(self.writer.output) && from == self.writer.len();
+        let is_here = matches!(self.writer.kind, Output::InPlace | Output::Device)
+            && basis.is(self.writer.output)
+            && from == self.writer.len();
         let (data, flaw) = basis.block(from, self.head.len_of(block.0) as usize);
         let unread = flaw.is_some();
         self.flaw = self.flaw.take().or(flaw);
@@ -264,6 +267,7 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn new(output: &'a File, kind: Output, holes: Holes) -> Self {
+        let holes = if kind == Output::Device { Holes::Fill } else { holes };
         Writer { output, kind, holes, at: 0, gathered: Vec::new(), ends_in_hole: false }
     }
 
@@ -331,7 +335,7 @@ impl<'a> Writer<'a> {
             Part::Hole(range) => {
                 self.ends_in_hole = true;
                 match self.kind {
-                    Output::Fresh => Ok(()),
+                    Output::Fresh | Output::Device => Ok(()),
                     Output::Preallocated | Output::InPlace => {
                         punch_hole(self.output, self.at + range.start as u64, range.len() as u64)
                     }
@@ -343,6 +347,7 @@ impl<'a> Writer<'a> {
     fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         match self.kind {
+            Output::Device => Ok(()),
             Output::Fresh if !self.ends_in_hole => Ok(()),
             _ => self.output.set_len(self.at),
         }

@@ -135,6 +135,7 @@ mod tests {
             compress_list: None,
             charset: None,
             layout: Layout::default(),
+            needs: None,
         }
     }
 

@@ -14,7 +14,7 @@ use suisei_protocol::flist::{FileKind, RelPath};
 
 use crate::observe::{Class, Event, Note, Problem, What, Who};
 use crate::sys::copy::{copy_contents, Holes};
-use crate::tree::{Attributes, Dir, Meta, SymlinkPolicy, Times, Tree};
+use crate::tree::{Attributes, Devices, Dir, Meta, SymlinkPolicy, Times, Tree};
 use crate::Context;
 
 /// What is left under the item's own name.
@@ -180,7 +180,7 @@ fn move_aside(from: &Dir, name: &[u8], meta: &Meta, place: &Place, original: Ori
         remove_all(to, &place.name)?;
     }
     match original {
-        Original::IsCopied => return copy(from, name, meta, place),
+        Original::IsCopied => return copy(from, name, meta, place, Devices::AreContent),
         Original::Stays => {
             if to.replace(&place.name, &mut |temp| to.hard_link(from, name, temp)).is_ok() {
                 return Ok(());
@@ -190,7 +190,7 @@ fn move_aside(from: &Dir, name: &[u8], meta: &Meta, place: &Place, original: Ori
     }
     match from.rename(name, to, &place.name) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            copy(from, name, meta, place)?;
+            copy(from, name, meta, place, Devices::AreNodes)?;
             match original {
                 Original::Moves => from.unlink(name),
                 _ => Ok(()),
@@ -200,7 +200,7 @@ fn move_aside(from: &Dir, name: &[u8], meta: &Meta, place: &Place, original: Ori
     }
 }
 
-fn copy(from: &Dir, name: &[u8], meta: &Meta, place: &Place) -> io::Result<()> {
+fn copy(from: &Dir, name: &[u8], meta: &Meta, place: &Place, devices: Devices) -> io::Result<()> {
     let to = &place.dir;
     let want = Attributes {
         uid: Some(meta.uid),
@@ -211,10 +211,12 @@ fn copy(from: &Dir, name: &[u8], meta: &Meta, place: &Place) -> io::Result<()> {
             atime: Some((meta.atime, meta.atime_nsec)),
         }),
     };
-    if meta.kind() == FileKind::Regular {
-        let (source, meta) = from.open_regular(name)?;
+    let is_content = meta.kind().is_device() && devices == Devices::AreContent;
+    if meta.kind() == FileKind::Regular || is_content {
+        let (source, meta) = from.open_content(name, devices)?;
         let temp = to.create_temp(&place.name, 0o600)?;
-        copy_contents(&source, temp.as_file(), meta.size, Holes::Keep)?;
+        let holes = if is_content { Holes::Fill } else { Holes::Keep };
+        copy_contents(&source, temp.as_file(), meta.size, holes)?;
         // An owner that cannot be kept does not make the copy worthless.
         let _ = temp.apply(&temp.meta()?, &want);
         return temp.place(to, &place.name);

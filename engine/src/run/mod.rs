@@ -31,7 +31,7 @@ use crate::{Context, Failure, TransferOptions};
 
 pub use crate::roles::receiver::requested::Requested;
 pub use names::ForwardedNames;
-pub use session::{allows_incremental, layout, local_session, LocalChoice};
+pub use session::{allows_incremental, layout, local_session, needs, LocalChoice};
 
 /// Requests that wait for a local sender.
 const LOCAL_REQUESTS: usize = 512;
@@ -70,14 +70,6 @@ pub struct Begun {
     pub connection: Connection,
     /// Names that the peer forwarded, if it was to.
     pub names: Option<Names>,
-}
-
-impl Begun {
-    /// Ends a run before its roles start, and tells the peer.
-    pub fn refuse(self, who: Who, failure: Failure) -> Result<(), Failure> {
-        self.connection.fail(who, failure);
-        self.connection.end()
-    }
 }
 
 /// Exchanges what precedes the file list and starts the link's threads.
@@ -122,6 +114,13 @@ pub struct Target {
 
 /// Copies on one machine: three roles, typed links.
 pub fn local(ctx: Arc<Context>, source: Source, destination: &[u8]) -> Result<(), Failure> {
+    if let Some((feature, needed)) = needs(&ctx.options) {
+        if let Err(error) = ctx.session.version.require(feature, needed) {
+            let failure = Failure::Protocol(error.into());
+            ctx.report(Event::Failed { who: Who::Sender, failure: &failure });
+            return Err(failure);
+        }
+    }
     crate::sys::users::umask();
     let ctx = &*ctx;
     let first = FirstFailure::default();

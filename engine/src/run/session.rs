@@ -11,7 +11,7 @@ use suisei_protocol::session::{
 use suisei_protocol::sum::SumKind;
 use suisei_protocol::transfer::Compressor;
 
-use crate::options::{Append, DeleteWhen, TransferOptions, Xattrs};
+use crate::options::{Append, DeleteWhen, Remove, TransferOptions, Xattrs};
 
 /// What both ends of a local run would have agreed on.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +35,13 @@ impl Default for LocalChoice {
             seed: 0,
         }
     }
+}
+
+/// Returns the option that old versions lack, if one is given, and the first version that has it.
+///
+/// Wire: protocol/doc/02-session-start.md#224-other-version-dependent-defaults-settled-here
+pub fn needs(options: &TransferOptions) -> Option<(&'static str, u8)> {
+    options.select.prune_empty_dirs.then_some(("--prune-empty-dirs", 29))
 }
 
 /// Returns the session of a local run. Its end counts as the sender's, as in stock.
@@ -83,7 +90,7 @@ pub fn layout(options: &TransferOptions) -> Layout {
         dry_run: options.dry_run,
         append: options.place.append != Append::Off,
         missing_args: options.select.delete_missing_args,
-        confirm: options.place.remove_source,
+        confirm: options.place.remove != Remove::Nothing,
     }
 }
 

@@ -1,10 +1,15 @@
-//! Hard-link groups, and symlinks that leave the tree.
+//! Hard-link groups, symlinks that leave the tree, and munged ones.
 //!
 //! Wire: protocol/doc/12-owners-links-xattrs-acls.md#2-hard-links--h
 
 use std::collections::HashMap;
 
 use suisei_protocol::flist::{HardLink, SegmentBuilder};
+
+/// What stands in front of a munged target: a path that leads nowhere.
+///
+/// Wire: protocol/doc/12-owners-links-xattrs-acls.md#munged-symlinks
+pub(crate) const MUNGED: &[u8] = b"/rsyncd-munged/";
 
 /// The groups of a run, from device and inode to the wire number of the first member.
 #[derive(Debug, Default)]

@@ -10,9 +10,10 @@ use suisei_protocol::sum::FileSum;
 
 use super::base::Base;
 use super::is_unsafe;
+use super::links::MUNGED;
 use crate::observe::{Class, Event, Note, Problem, What, Who};
 use crate::options::SourceLinks;
-use crate::tree::{Dir, Meta};
+use crate::tree::{Devices, Dir, Meta};
 use crate::Context;
 
 /// What a look at a name found.
@@ -92,7 +93,8 @@ pub(super) fn extra(ctx: &Context, base: &Base, wire: &[u8], meta: &Meta) -> io:
         if target.is_empty() {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        extra.link_target = Some(target.into());
+        let munged = ctx.options.select.munge_links.then(|| target.strip_prefix(MUNGED)).flatten();
+        extra.link_target = Some(munged.map_or(target.as_slice(), |rest| rest).into());
     }
     if kind.is_device() && layout.devices {
         extra.rdev = Some(meta.rdev);
@@ -135,16 +137,16 @@ fn sum_of(ctx: &Context, base: &Base, wire: &[u8]) -> io::Result<Box<[u8]>> {
     }
 }
 
-/// Opens a source, which must be a regular file, with the metadata of what was opened.
+/// Opens a source, which must be a regular file or count as one, with the metadata of what was opened.
 pub(crate) fn open(ctx: &Context, base: &Base, wire: &[u8]) -> io::Result<(std::fs::File, Meta)> {
     let dir = base.parent(wire)?;
-    let opened = match dir.open_regular(last(wire)) {
+    let devices = Devices::content_if(ctx.options.select.copy_devices);
+    match dir.open_content(last(wire), devices) {
         Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) && follows_last(ctx) => {
-            dir.open_regular_following(last(wire))
+            dir.open_content_following(last(wire), devices)
         }
         opened => opened,
-    };
-    opened.and_then(|(file, meta)| ctx.spare_atime(&file).map(|()| (file, meta)))
+    }
 }
 
 /// Returns the last component.

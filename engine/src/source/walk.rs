@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::io::Errno;
 use suisei_protocol::flist::{
@@ -23,13 +23,12 @@ use super::args::{parse, sanitise, Spec};
 use super::base::{join, trim_slashes, Base, Bases};
 use super::draft::{Draft, Listed, PendingDir, Scan, SeenIds};
 use super::links::HardLinks;
-use super::look::{cannot_list, extra, last, look, no_referent, sentence, vanished, Seen};
+use super::look::{cannot_list, extra, last, look, no_referent, open, sentence, vanished, Seen};
 use super::Source;
 use crate::failure::reason;
 use crate::filter::{Chain, FilterSide};
 use crate::observe::{Class, Event, Note, Who};
 use crate::options::SourceLinks;
-use crate::sys::users;
 use crate::tree::{Dir, Meta};
 use crate::{unconverted, Context, Failure};
 
@@ -358,13 +357,7 @@ impl<'c> Lister<'c> {
         let ctx = self.ctx;
         ctx.check_interrupt()?;
         let base = &scan.base;
-        let opened = base.dir(wire).and_then(|dir| {
-            let members = match ctx.options.preserve.open_noatime {
-                true => dir.list_sparing_atime()?,
-                false => dir.list()?,
-            };
-            Ok((dir, members))
-        });
+        let opened = base.dir(wire).and_then(|dir| dir.list().map(|members| (dir, members)));
         let (dir, members) = match opened {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -474,6 +467,7 @@ impl<'c> Lister<'c> {
         flags: EntryFlags,
     ) -> Option<()> {
         let ctx = self.ctx;
+        let meta = &self.as_sent(base, wire, *meta);
         let extra = match extra(ctx, base, wire, meta) {
             Ok(extra) => extra,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -492,11 +486,10 @@ impl<'c> Lister<'c> {
         let size = if kind.is_device() || kind.is_special() { 0 } else { meta.size };
         let entry = NewEntry {
             path: wire,
-            mode: ctx.options.rewrite.chmod.apply(meta.mode, users::umask()),
+            mode: meta.mode,
             size,
             mtime: meta.mtime,
-            // What an old version cannot say is lost on one machine, too.
-            mtime_nsec: if ctx.session.version.has_nanoseconds() { meta.mtime_nsec } else { 0 },
+            mtime_nsec: meta.mtime_nsec,
             uid: meta.uid,
             gid: meta.gid,
             flags,
@@ -513,6 +506,20 @@ impl<'c> Lister<'c> {
             ctx.stats.total_size.add(size);
         }
         Some(())
+    }
+
+    /// `--copy-devices`: a device is sent as a new file of what it holds.
+    fn as_sent(&self, base: &Base, wire: &[u8], meta: Meta) -> Meta {
+        if !self.ctx.options.select.copy_devices || !meta.kind().is_device() {
+            return meta;
+        }
+        // What cannot be opened holds nothing; why is told when its content is asked for.
+        let held = match open(self.ctx, base, wire) {
+            Ok((_, held)) if held.is_same_file(&meta) => held,
+            _ => meta.as_content(|| 0),
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Meta { mtime: now.as_secs() as i64, mtime_nsec: 0, ..held }
     }
 
     /// Lists the name of a missing argument, for the other side to delete it.

@@ -37,6 +37,27 @@ pub(super) const NEW: OFlags =
 /// Rounds of a verb that races with others before it gives up.
 pub(super) const TRIES: u32 = 100;
 
+/// Whether a device counts as a regular file of what it holds (`--copy-devices`,
+/// `--write-devices`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Devices {
+    /// It does not.
+    AreNodes,
+    /// It does; its size is that of a block device, 0 for others.
+    AreContent,
+}
+
+impl Devices {
+    /// Reads an option.
+    pub fn content_if(given: bool) -> Devices {
+        if given {
+            Devices::AreContent
+        } else {
+            Devices::AreNodes
+        }
+    }
+}
+
 /// One member of a directory, as listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirMember {
@@ -96,6 +117,18 @@ impl Dir {
         self.stat_by(name, meta::of_member_following)
     }
 
+    /// Returns a member's metadata as [`Dir::stat`] does, a device seen as `devices` says. The size
+    /// of one that cannot be opened is 0.
+    pub fn stat_as(&self, name: &[u8], devices: Devices) -> io::Result<Option<Meta>> {
+        let meta = self.stat(name)?;
+        Ok(match devices {
+            Devices::AreNodes => meta,
+            Devices::AreContent => {
+                meta.map(|meta| meta.as_content(|| self.open_file(name).map_or(0, |file| device_size(&file))))
+            }
+        })
+    }
+
     /// Fails if the directory may not be searched, so that no member of it can be reached.
     pub fn check_search(&self) -> io::Result<()> {
         meta::of_member(self.held()?, b".").map(drop)
@@ -122,23 +155,12 @@ impl Dir {
 
     /// Lists the members, without `.` and `..`, in no order.
     pub fn list(&self) -> io::Result<Vec<DirMember>> {
-        self.list_prepared(|_| Ok(()))
-    }
-
-    /// The same, with the access time of the directory left alone.
-    pub fn list_sparing_atime(&self) -> io::Result<Vec<DirMember>> {
-        self.list_prepared(|dir| open::spare_atime(dir))
-    }
-
-    fn list_prepared(&self, prepare: impl Fn(&OwnedFd) -> io::Result<()>) -> io::Result<Vec<DirMember>> {
         if self.is_missing() {
             return Ok(Vec::new());
         }
         // Listing moves the position of a descriptor: use one that nobody shares.
-        let dir = open::reopen_dir(self.held()?)?;
-        prepare(&dir)?;
         let mut members = Vec::new();
-        for member in rustix::fs::Dir::new(dir)? {
+        for member in rustix::fs::Dir::new(open::reopen_dir(self.held()?)?)? {
             let member = member?;
             let name = member.file_name().to_bytes();
             if name != b"." && name != b".." {
@@ -164,9 +186,14 @@ impl Dir {
         regular(self.open_file(name)?)
     }
 
+    /// The same, a device seen as `devices` says.
+    pub fn open_content(&self, name: &[u8], devices: Devices) -> io::Result<(File, Meta)> {
+        content(self.open_file(name)?, devices)
+    }
+
     /// The same for what a member leads to.
-    pub fn open_regular_following(&self, name: &[u8]) -> io::Result<(File, Meta)> {
-        regular(self.open_file_following(name)?)
+    pub fn open_content_following(&self, name: &[u8], devices: Devices) -> io::Result<(File, Meta)> {
+        content(self.open_file_following(name)?, devices)
     }
 
     /// Reads a regular member of at most `limit` bytes (FileTooLarge above), such as a merge file.
@@ -181,15 +208,15 @@ impl Dir {
     }
 
     /// Opens a member for writing in place (reading too), creating it with `mode` if it is not
-    /// there. A symlink is refused. An existing file that is not writable is made so for the open
+    /// there. A symlink is refused, a device unless it counts as content. An existing file that is not writable is made so for the open
     /// and restored at once.
-    pub fn open_in_place(&self, name: &[u8], mode: u32) -> io::Result<File> {
+    pub fn open_in_place(&self, name: &[u8], mode: u32, devices: Devices) -> io::Result<File> {
         let dir = self.at(name)?;
         for _ in 0..TRIES {
             // O_CREAT alone would also create what a dangling symlink names, and is refused in
             // sticky directories for files of others: so either it is there, or it is new.
             match openat(dir, name, IN_PLACE, Mode::empty()) {
-                Ok(file) => return refuse_pipes(file),
+                Ok(file) => return only_content(file, devices),
                 Err(Errno::NOENT) => match openat(dir, name, NEW, mode_bits(mode)) {
                     Err(Errno::EXIST) => continue,
                     answer => return Ok(answer?.into()),
@@ -335,12 +362,18 @@ fn is_full(_flags: OFlags) -> bool {
     true
 }
 
-/// Lets through what can be written at an offset.
-fn refuse_pipes(file: OwnedFd) -> io::Result<File> {
+/// Lets through what may be written in place.
+fn only_content(file: OwnedFd, devices: Devices) -> io::Result<File> {
     match meta::of_open(&file)?.kind() {
-        FileKind::Regular | FileKind::CharDevice | FileKind::BlockDevice => Ok(file.into()),
+        FileKind::Regular => Ok(file.into()),
+        kind if kind.is_device() && devices == Devices::AreContent => Ok(file.into()),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
     }
+}
+
+/// Returns what a block device holds, in bytes; 0 for what has no end.
+fn device_size(device: &File) -> u64 {
+    rustix::fs::seek(device, rustix::fs::SeekFrom::End(0)).unwrap_or(0)
 }
 
 fn kind_of(file_type: rustix::fs::FileType) -> Option<FileKind> {
@@ -358,7 +391,14 @@ fn kind_of(file_type: rustix::fs::FileType) -> Option<FileKind> {
 }
 
 fn regular(file: File) -> io::Result<(File, Meta)> {
-    let meta = meta::of_open(&file)?;
+    content(file, Devices::AreNodes)
+}
+
+fn content(file: File, devices: Devices) -> io::Result<(File, Meta)> {
+    let mut meta = meta::of_open(&file)?;
+    if devices == Devices::AreContent {
+        meta = meta.as_content(|| device_size(&file));
+    }
     if meta.kind() != FileKind::Regular {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }

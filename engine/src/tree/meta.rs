@@ -37,6 +37,15 @@ impl Meta {
         self.mode.kind()
     }
 
+    /// Returns a device as the regular file of what it holds; others as they are.
+    pub(crate) fn as_content(self, size: impl FnOnce() -> u64) -> Meta {
+        if !self.kind().is_device() {
+            return self;
+        }
+        let mode = Mode(Mode::REGULAR | self.mode.permissions());
+        Meta { mode, size: size(), ..self }
+    }
+
     /// Whether both describe the same inode.
     pub fn is_same_file(&self, other: &Meta) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino)

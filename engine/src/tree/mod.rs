@@ -10,9 +10,8 @@ mod meta;
 mod temp;
 mod tree;
 
-pub use crate::sys::open::spare_atime;
 pub use apply::{Attributes, NotApplied, Times};
-pub use dir::{Dir, DirMember};
+pub use dir::{Devices, Dir, DirMember};
 pub use meta::Meta;
 pub use temp::TempFile;
 pub use tree::{open_operator_file, SymlinkPolicy, Tree};

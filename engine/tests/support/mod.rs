@@ -325,6 +325,7 @@ impl Remote {
             compress_list: None,
             charset: None,
             layout: run::layout(&self.options),
+            needs: None,
         }
     }
 

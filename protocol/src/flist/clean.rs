@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::order::{compare_keys, Key};
 use super::{compare, EntryFlags, EntryRef, Order, Segment, SegmentBuilder};
@@ -61,6 +61,36 @@ impl Segment {
     pub fn without_duplicates(&self, order: Order) -> Option<Segment> {
         let changed = Duplicates::of(self, order).changed;
         (!changed.is_empty()).then(|| self.with_flags(&changed))
+    }
+
+    /// Copies a whole list without directories in which, however deep, there is nothing but
+    /// directories (`-m`). One for which `is_kept` says so stays, and those that lead to it. The
+    /// root is no one's to drop.
+    ///
+    /// Wire: protocol/doc/10-file-list.md#--prune-empty-dirs--m
+    pub fn without_empty_dirs(&self, is_kept: &dyn Fn(EntryRef<'_>) -> bool) -> Segment {
+        let mut needed: HashSet<&[u8]> = HashSet::new();
+        for (_, entry) in self.iter().filter(|(_, entry)| !entry.is_blank()) {
+            let path = entry.path();
+            if entry.is_dir() {
+                if path.is_root() || !is_kept(entry) {
+                    continue;
+                }
+                needed.insert(path.as_bytes());
+            }
+            let mut above = path.parent();
+            while !above.is_root() && needed.insert(above.as_bytes()) {
+                above = above.parent();
+            }
+        }
+        let mut changed = HashMap::new();
+        for (position, (_, entry)) in self.iter().enumerate() {
+            let is_needed = !entry.is_dir() || entry.path().is_root();
+            if !is_needed && !needed.contains(entry.path().as_bytes()) {
+                changed.insert(position, entry.flags() | EntryFlags::BLANK);
+            }
+        }
+        self.with_flags(&changed)
     }
 }
 

@@ -46,6 +46,9 @@ impl FileKind {
 pub struct Mode(pub u32);
 
 impl Mode {
+    /// The type bits of a regular file.
+    pub const REGULAR: u32 = 0o100_000;
+
     /// Returns the kind, or nothing for type bits that do not exist.
     pub fn try_kind(self) -> Option<FileKind> {
         Some(match self.0 & 0o170_000 {
@@ -375,10 +378,6 @@ pub struct OwnedEntry {
 }
 
 impl OwnedEntry {
-    pub(super) fn fixed_mut(&mut self) -> &mut Fixed {
-        &mut self.fixed
-    }
-
     pub(super) fn set_flags(&mut self, flags: EntryFlags) {
         self.fixed.flags = flags;
     }

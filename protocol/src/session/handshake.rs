@@ -45,6 +45,8 @@ pub struct Offer {
     pub compress_list: Option<String>,
     /// The fields that the options of both ends demand.
     pub layout: Layout,
+    /// An option of this end that old versions lack, and the first version that has it.
+    pub needs: Option<(&'static str, u8)>,
     /// `--iconv`: the charset of this end's names.
     pub charset: Option<Charset>,
 }
@@ -190,6 +192,9 @@ impl Handshake {
     /// The version is known: a server says which capabilities it takes up, and lists its names.
     fn settle_version(&mut self, version: Version) -> Result<(), Error> {
         self.version = version;
+        if let Some((feature, needed)) = self.offer.needs {
+            version.require(feature, needed)?;
+        }
         let has_compat = version.has_compat_flags();
         if self.offer.side == Side::Server && has_compat {
             self.compat = self.offer.capabilities.answer(self.offer.recursion);

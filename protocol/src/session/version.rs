@@ -5,6 +5,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use crate::error::PeerIncompatible;
+
 /// An agreed protocol version, 27 to 32.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(u8);
@@ -239,6 +241,16 @@ impl Version {
     /// Whether fuzzy names, several basis directories, `-m` and in-place with a basis exist (29).
     pub fn has_basis_types(self) -> bool {
         self.0 >= 29
+    }
+}
+
+impl Version {
+    /// Refuses an option that this version lacks.
+    pub fn require(self, feature: &'static str, needed: u8) -> Result<(), PeerIncompatible> {
+        match self.0 >= needed {
+            true => Ok(()),
+            false => Err(PeerIncompatible::Feature { feature, needed, agreed: self.0 }),
+        }
     }
 }
 

@@ -242,6 +242,7 @@ impl Recorded {
             compress_list: None,
             charset: None,
             layout: self.layout(),
+            needs: None,
         }
     }
 

@@ -52,7 +52,7 @@ impl Generator<'_> {
                 let item = itemize::linked(self.ctx, entry, Some(meta), None);
                 self.note_unchanged(path, &item);
                 self.send_item(ndx, entry, item)?;
-                return self.confirm(ndx);
+                return self.confirm_unsent(ndx);
             }
         }
         if let Some(meta) = spot.meta.filter(|meta| meta.kind() == FileKind::Directory) {
@@ -66,7 +66,7 @@ impl Generator<'_> {
         }
         let item = itemize::linked(self.ctx, entry, spot.of_kind(entry.kind()), Some(leader.as_bytes()));
         self.send_item(ndx, entry, item)?;
-        self.confirm(ndx)
+        self.confirm_unsent(ndx)
     }
 
     fn make_link(&self, path: RelPath<'_>, spot: &Spot, leader: RelPath<'_>) -> bool {

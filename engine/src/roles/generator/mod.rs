@@ -37,7 +37,7 @@ use super::receiver::partial::Partials;
 use crate::delta::Signer;
 use crate::link::Outbox;
 use crate::observe::{Event, ItemReport, Moment, Note};
-use crate::options::ItemDetail;
+use crate::options::{ItemDetail, Remove};
 use crate::{Context, Failure};
 
 use decide::Rules;
@@ -250,10 +250,18 @@ impl<'a> Generator<'a> {
         self.links.key(segments::entry(&segment, ndx)?)
     }
 
+    /// Tells the sender that an item is in place whose data did not have to be sent.
+    fn confirm_unsent(&mut self, ndx: Ndx) -> Result<(), Failure> {
+        match self.ctx.options.place.remove {
+            Remove::SourceFiles => self.confirm(ndx),
+            Remove::Nothing | Remove::SentFiles => Ok(()),
+        }
+    }
+
     /// Tells the sender that a file is in place, if it is to be removed there.
     fn confirm(&mut self, ndx: Ndx) -> Result<(), Failure> {
         let options = &self.ctx.options;
-        if options.place.remove_source && !options.dry_run {
+        if options.place.remove != Remove::Nothing && !options.dry_run {
             self.outbox.send(ToSender::Succeeded(ndx))?;
         }
         Ok(())

@@ -12,7 +12,9 @@ use super::place::Spot;
 use super::{itemize, segments, Generator};
 use crate::delta::Strength;
 use crate::observe::{Event, Note};
+use crate::options::Remove;
 use crate::roles::attributes;
+use crate::tree::Devices;
 use crate::Failure;
 
 /// Most unanswered requests while sources are to be removed; fewer if they are large.
@@ -30,8 +32,10 @@ const SLOW: u64 = 1 << 20;
 /// What came of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It is in place.
+    /// It is in place, and was there already.
     Done,
+    /// It was made by the generator.
+    Made,
     /// Its data was asked for.
     Asked,
     /// It waits for a later member of its hard-link group.
@@ -50,8 +54,12 @@ impl Generator<'_> {
         let key = self.links.key(entry);
         let outcome = self.gates(ndx, entry, path)?;
         match (outcome, key) {
-            (Outcome::Done, _) => {
+            (Outcome::Made, _) if entry.kind() == FileKind::Symlink => {
                 self.confirm(ndx)?;
+                self.lead(ndx, entry, path)?;
+            }
+            (Outcome::Done | Outcome::Made, _) => {
+                self.confirm_unsent(ndx)?;
                 self.lead(ndx, entry, path)?;
             }
             // A dry run gets no answer: what was asked for counts as finished.
@@ -122,10 +130,12 @@ impl Generator<'_> {
             FileKind::Symlink if preserve.links && entry.link_target().is_some() => {
                 self.symlink(ndx, entry, path, spot)
             }
-            kind if kind.is_device() && preserve.devices && preserve.super_user => {
+            kind if kind.is_device() && preserve.devices && preserve.super_user && !preserve.drop_devices => {
                 self.node(ndx, entry, path, spot)
             }
-            kind if kind.is_special() && preserve.specials => self.node(ndx, entry, path, spot),
+            kind if kind.is_special() && preserve.specials && !preserve.drop_devices => {
+                self.node(ndx, entry, path, spot)
+            }
             _ => {
                 self.ctx.report(Event::Note(path, Note::NonRegular));
                 Ok(Outcome::Passed)
@@ -146,6 +156,9 @@ impl Generator<'_> {
             Strength::Short => self.rules,
             Strength::Full => self.rules.for_redo(),
         };
+        if self.ctx.options.place.write_devices {
+            self.see_device(path, &mut spot);
+        }
         let existing = spot.of_kind(FileKind::Regular).copied();
         if existing.is_some_and(|meta| meta.size >= SLOW) {
             self.outbox.flush()?;
@@ -158,7 +171,7 @@ impl Generator<'_> {
             }
             Verdict::NothingToAppend => Ok(Outcome::Passed),
             Verdict::UpToDate => {
-                self.up_to_date(ndx, entry, path, spot)?;
+                self.up_to_date(ndx, entry, path, &spot)?;
                 Ok(Outcome::Done)
             }
             Verdict::Transfer => {
@@ -171,6 +184,13 @@ impl Generator<'_> {
                 }
                 self.request(ndx, entry, path, &spot, rules, strength)
             }
+        }
+    }
+
+    /// `--write-devices`: a device in a file's place is the file.
+    fn see_device(&self, path: RelPath<'_>, spot: &mut Spot) {
+        if let (Some(dir), Some(true)) = (&spot.dir, spot.kind().map(FileKind::is_device)) {
+            spot.meta = dir.stat_as(path.name(), Devices::AreContent).ok().flatten();
         }
     }
 
@@ -218,7 +238,7 @@ impl Generator<'_> {
     /// While sources are to be removed, few files may be under way at once.
     fn wait_for_window(&mut self) -> Result<(), Failure> {
         let place = &self.ctx.options.place;
-        if !place.remove_source || place.delay_updates || self.walk_is_over {
+        if place.remove == Remove::Nothing || place.delay_updates || self.walk_is_over {
             return Ok(());
         }
         while self.in_flight.len() >= WINDOW
@@ -236,13 +256,13 @@ impl Generator<'_> {
         ndx: Ndx,
         entry: EntryRef<'_>,
         path: RelPath<'_>,
-        mut spot: Spot,
+        spot: &Spot,
     ) -> Result<(), Failure> {
-        if let (Some(dir), Some(meta), false) = (&spot.dir, spot.meta, self.disk.is_dry()) {
-            spot.meta = Some(self.disk.dress(dir, path, entry, Some(&meta), &meta));
+        if let (Some(dir), Some(meta), false) = (&spot.dir, &spot.meta, self.disk.is_dry()) {
+            self.disk.dress(dir, path, entry, Some(meta), meta);
             self.drop_partial(path);
         }
-        self.unchanged(ndx, entry, path, &spot)
+        self.unchanged(ndx, entry, path, spot)
     }
 
     /// Reports an item whose content or value is right.

@@ -387,7 +387,7 @@ fn early_statistics_precede_the_delayed_done() {
     options.delete.when = Some(DeleteWhen::During);
     options.place.delay_updates = true;
     options.place.partial = Partial::Dir(b".~tmp~".to_vec());
-    options.place.remove_source = true;
+    options.place.remove = Remove::SourceFiles;
     let ran = run_with(root.path(), 32, options, whole(&["./", "a&1", "b&1"]), &[Fate::Delayed]);
     assert_eq!(
         ran.sent[1..],
@@ -495,7 +495,7 @@ fn unchanged_items_are_confirmed_when_sources_are_to_go() {
     put(root.path(), "f");
     symlink("t", root.path().join("l")).unwrap();
     let mut options = archive();
-    options.place.remove_source = true;
+    options.place.remove = Remove::SourceFiles;
     options.report.up_to_date = true;
     let ran = run_on(root.path(), options, whole(&["f", "l@t", "n"]));
     let l = ran.sent.iter().position(|sent| sent == "succeeded 1").unwrap();

@@ -11,7 +11,7 @@ use suisei_protocol::transfer::{BasisKind, Item};
 
 use super::partial::Partials;
 use crate::roles::backup::Backups;
-use crate::tree::{Dir, Tree};
+use crate::tree::{Devices, Dir, Tree};
 use crate::{Context, Failure};
 
 /// Where a basis lies.
@@ -75,14 +75,16 @@ impl Bases<'_> {
 
     fn at(&self, place: Place) -> Option<Basis> {
         let file = match place {
-            Place::Destination => self.dir.open_regular(self.path.name()).ok()?.0,
+            Place::Destination => {
+                let devices = Devices::content_if(self.ctx.options.place.write_devices);
+                self.dir.open_content(self.path.name(), devices).ok()?.0
+            }
             Place::Partial => {
                 let dir = self.partials.existing(self.path)?;
                 dir.open_regular(self.path.name()).ok()?.0
             }
             Place::Backup => self.backups?.open(self.tree, self.path).ok()?,
         };
-        self.ctx.spare_atime(&file).ok()?;
         Some(Basis { file, place })
     }
 }

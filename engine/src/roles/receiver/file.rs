@@ -87,24 +87,14 @@ impl Receiver<'_> {
         if !self.failed_once.contains(&ndx) {
             self.count_new(entry, item);
         }
-        // The client of a pull names what it has begun; elsewhere the sender speaks, who does not
-        // know if there is a place for it.
-        let is_early = self.ctx.options.dry_run || self.ctx.session.direction == Direction::Sending;
-        if is_early {
-            self.report(Moment::Begun, ndx, entry, item, head, &Moved::default());
-        }
+        self.report(Moment::Begun, ndx, entry, item, head, &Moved::default());
         if self.ctx.options.dry_run {
             self.report(Moment::Finished, ndx, entry, item, head, &Moved::default());
             return Ok(());
         }
         self.meter.begin(&self.list, ndx, entry.size());
         let read_before = inbox.bytes_read();
-        let Some((fate, mut moved)) = self.receive(inbox, ndx, entry, item, head)? else {
-            if is_early {
-                self.report(Moment::Finished, ndx, entry, item, head, &Moved::default());
-            }
-            return self.tell(FromReceiver::Finished(ndx, Fate::Failed));
-        };
+        let (fate, mut moved) = self.receive(inbox, ndx, entry, item, head)?;
         if self.ctx.session.compressor != Compressor::None {
             moved.data = inbox.bytes_read() - read_before;
         }
@@ -144,7 +134,6 @@ impl Receiver<'_> {
         }));
     }
 
-    /// Receives the data; nothing, after a word about it, where there is no place for it.
     fn receive<L: Handover>(
         &mut self,
         inbox: &mut impl Inbox<ToReceiver<L>>,
@@ -152,15 +141,15 @@ impl Receiver<'_> {
         entry: EntryRef<'_>,
         item: &Item,
         head: SumHead,
-    ) -> Result<Option<(Fate, Moved)>, Failure> {
+    ) -> Result<(Fate, Moved), Failure> {
         let is_redo = self.failed_once.contains(&ndx);
         let path = self.destination.path(entry);
-        let spot = match Spot::find(self.destination, path) {
+        let spot = match Spot::find(self.ctx, self.destination, path) {
             Ok(spot) => spot,
             Err(error) => {
                 self.site().problem("mkstemp", &self.destination.tree.full_name(path), &error);
                 discard(inbox, None, head)?;
-                return Ok(None);
+                return Ok((Fate::Failed, Moved::default()));
             }
         };
         let bases = Bases {
@@ -176,11 +165,8 @@ impl Receiver<'_> {
         let Some(draft) = self.workshop.draft(self.ctx, self.destination, &spot, entry.mode().permissions())
         else {
             discard(inbox, basis.as_ref().map(|basis| &basis.file), head)?;
-            return Ok(None);
+            return Ok((Fate::Failed, Moved::default()));
         };
-        if self.ctx.session.direction == Direction::Receiving {
-            self.report(Moment::Begun, ndx, entry, item, head, &Moved::default());
-        }
         let used = basis.as_ref().map(|basis| basis.place);
         let result = self.fill(inbox, &draft, basis.as_ref(), entry, head, is_redo);
         let (content, sum) = match result {
@@ -204,7 +190,7 @@ impl Receiver<'_> {
             self.ctx.report_problem(Problem { who: WHO, class: Class::Transfer, what });
         }
         if content.is_cut || content.sum.as_ref().is_some_and(|ours| *ours != sum) {
-            return Ok(Some((self.mismatch(draft, entry, &spot, is_redo), moved)));
+            return Ok((self.mismatch(draft, entry, &spot, is_redo), moved));
         }
         let fate = match self.site().place(draft, ndx, entry, &spot, is_redo)? {
             Placed::InPlace => {
@@ -219,7 +205,7 @@ impl Receiver<'_> {
             }
             Placed::Not => Fate::Failed,
         };
-        Ok(Some((fate, moved)))
+        Ok((fate, moved))
     }
 
     /// Reads the data of a file into its output. A failure comes with whether data had arrived.
@@ -234,7 +220,9 @@ impl Receiver<'_> {
     ) -> Result<(Content, Bytes), (Failure, bool)> {
         let options = &self.ctx.options.place;
         let output = draft.file();
-        let kind = if draft.is_in_place() {
+        let kind = if draft.is_device() {
+            Output::Device
+        } else if draft.is_in_place() {
             Output::InPlace
         } else if options.preallocate && copy::preallocate(output, entry.size()).is_ok() {
             Output::Preallocated
@@ -265,7 +253,7 @@ impl Receiver<'_> {
             return Ok((Content { sum: None, is_cut, ..Content::from(patched) }, self.end(inbox)?));
         }
         drop(patch);
-        let content = self.copy(&source, output, draft.is_in_place(), entry)?;
+        let content = self.copy(&source, output, kind, entry)?;
         Ok((content, self.end(inbox)?))
     }
 
@@ -351,15 +339,12 @@ impl Receiver<'_> {
         &mut self,
         source: &LocalSource,
         output: &File,
-        is_in_place: bool,
+        kind: Output,
         entry: EntryRef<'_>,
     ) -> Result<Content, (Failure, bool)> {
-        if is_in_place {
-            output
-                .set_len(0)
-                .map_err(|error| (self.write_failure(entry, PatchError::Write(error)), false))?;
-        }
-        let keeps_holes = source.size >= HOLES_FROM && !self.ctx.options.place.preallocate;
+        // A hole would let old data through.
+        let is_old = matches!(kind, Output::InPlace | Output::Device);
+        let keeps_holes = source.size >= HOLES_FROM && !self.ctx.options.place.preallocate && !is_old;
         let holes = if keeps_holes { copy::Holes::Keep } else { copy::Holes::Fill };
         let (ctx, meter) = (self.ctx, &mut self.meter);
         let mut reached = 0;
@@ -371,6 +356,11 @@ impl Receiver<'_> {
             }
             Ok(())
         });
+        // Old data goes last: what breaks off leaves the rest of it.
+        let copied = match copied {
+            Ok(len) if kind == Output::InPlace => output.set_len(len).map(|()| len),
+            copied => copied,
+        };
         let (len, flaw) = match copied {
             Ok(len) if len < source.size => (len, Some(Errno::NODATA.into())),
             Ok(len) => (len, None),

@@ -30,9 +30,10 @@ use self::progress::Meter;
 use super::backup::Backups;
 use super::destination::Destination;
 use crate::context::Reporter;
+use crate::filter::{Chain, FilterSide};
 use crate::link::{Handover, Inbox};
 use crate::observe::{Event, ItemReport, Moment, Who};
-use crate::sys::users;
+use crate::source::links::MUNGED;
 use crate::{unconverted, Context, Failure};
 
 pub use output::check_temp_dir;
@@ -87,8 +88,9 @@ impl Receiver<'_> {
     ) -> Result<(), Failure> {
         match message {
             ToReceiver::Segment(segment) => {
-                let segment = self.rewritten(self.without_duplicates(segment));
+                let segment = self.decoded(segment);
                 self.learn(&segment);
+                let segment = self.prune(self.munge(segment));
                 self.list.push(segment.clone());
                 self.ladder.add_list()?;
                 self.tell(FromReceiver::Segment(segment))
@@ -136,22 +138,39 @@ impl Receiver<'_> {
         self.generator.send(message).map_err(|_| Failure::Sibling)
     }
 
-    /// Drops the duplicates of a local sender's list; a remote link's decoder has done so.
-    fn without_duplicates(&self, segment: Arc<Segment>) -> Arc<Segment> {
+    /// Drops the duplicates of a local sender's list, and what its version would not carry; a
+    /// remote link's decoder has done so.
+    fn decoded(&self, segment: Arc<Segment>) -> Arc<Segment> {
         if self.ctx.session.direction == Direction::Receiving {
             return segment;
         }
-        segment.without_duplicates(Order::of(self.ctx.session.version)).map_or(segment, Arc::new)
+        let version = self.ctx.session.version;
+        let segment = segment.without_duplicates(Order::of(version)).map_or(segment, Arc::new);
+        match version.has_nanoseconds() {
+            true => segment,
+            false => Arc::new(segment.without_nanoseconds()),
+        }
     }
 
-    /// Changes the modes of a remote sender's list, if that is asked of this end (`--chmod`). The
-    /// link's decoder has its own copy.
-    fn rewritten(&self, segment: Arc<Segment>) -> Arc<Segment> {
-        let chmod = &self.ctx.options.rewrite.chmod;
-        if chmod.is_empty() || self.ctx.session.direction != Direction::Receiving {
+    /// `--munge-links`: makes the symlinks of a remote sender harmless. On one machine the option
+    /// is the sender's.
+    fn munge(&self, segment: Arc<Segment>) -> Arc<Segment> {
+        if !self.ctx.options.select.munge_links || self.ctx.session.direction != Direction::Receiving {
             return segment;
         }
-        Arc::new(segment.map_modes(|mode| chmod.apply(mode, users::umask())))
+        Arc::new(segment.map_link_targets(&|target| [MUNGED, target].concat()))
+    }
+
+    /// `-m`: drops directories that hold nothing. One that a filter protects stays, and those that
+    /// lead to it.
+    fn prune(&self, segment: Arc<Segment>) -> Arc<Segment> {
+        let options = &self.ctx.options;
+        if !options.select.prune_empty_dirs || self.ctx.session.recursion != Recursion::Whole {
+            return segment;
+        }
+        let rules = Chain::new(&options.select.filters, FilterSide::Receiver, options.delete.excluded);
+        let is_kept = |entry: EntryRef<'_>| rules.verdict(entry.path(), true).is_excluded();
+        Arc::new(segment.without_empty_dirs(&is_kept))
     }
 
     /// Takes what a segment brings beside its entries. Where both roles share the counters, the

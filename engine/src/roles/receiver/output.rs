@@ -15,8 +15,8 @@ use suisei_protocol::flist::{FileKind, RelPath};
 use super::WHO;
 use crate::observe::{Class, Problem, What};
 use crate::roles::destination::Destination;
-use crate::tree::{Dir, Meta, SymlinkPolicy, TempFile, Tree};
-use crate::{Context, Failure};
+use crate::tree::{Devices, Dir, Meta, SymlinkPolicy, TempFile, Tree};
+use crate::{sys, Context, Failure};
 
 /// Mode of a new file that is written in place, until it is finished.
 const IN_PLACE_MODE: u32 = 0o600;
@@ -28,18 +28,24 @@ pub(super) enum Draft {
     Temp(TempFile),
     /// The target itself.
     InPlace(File),
+    /// The target, which is a device: its size is what it is.
+    Device(File),
 }
 
 impl Draft {
     pub(super) fn file(&self) -> &File {
         match self {
             Draft::Temp(temp) => temp.as_file(),
-            Draft::InPlace(file) => file,
+            Draft::InPlace(file) | Draft::Device(file) => file,
         }
     }
 
     pub(super) fn is_in_place(&self) -> bool {
-        matches!(self, Draft::InPlace(_))
+        !matches!(self, Draft::Temp(_))
+    }
+
+    pub(super) fn is_device(&self) -> bool {
+        matches!(self, Draft::Device(_))
     }
 }
 
@@ -52,9 +58,10 @@ pub(super) struct Spot<'a> {
 }
 
 impl<'a> Spot<'a> {
-    pub(super) fn find(destination: &Destination, path: RelPath<'a>) -> io::Result<Self> {
+    pub(super) fn find(ctx: &Context, destination: &Destination, path: RelPath<'a>) -> io::Result<Self> {
         let dir = destination.tree.parent(path)?;
-        let existing = dir.stat(path.name())?;
+        let devices = Devices::content_if(ctx.options.place.write_devices);
+        let existing = dir.stat_as(path.name(), devices)?;
         Ok(Spot { path, dir, existing })
     }
 }
@@ -96,7 +103,9 @@ impl Workshop {
             return None;
         }
         if self.in_place {
-            return match spot.dir.open_in_place(name, IN_PLACE_MODE) {
+            let devices = Devices::content_if(ctx.options.place.write_devices);
+            return match spot.dir.open_in_place(name, IN_PLACE_MODE, devices) {
+                Ok(file) if is_device(&file) => Some(Draft::Device(file)),
                 Ok(file) => Some(Draft::InPlace(file)),
                 Err(error) => {
                     ctx.problem(WHO, Class::Transfer, "open", &destination.tree.full_name(spot.path), &error);
@@ -131,6 +140,10 @@ impl Workshop {
         let dot: &[u8] = if self.temp_dir.is_some() || name.starts_with(b".") { b"" } else { b"." };
         self.full_name(destination, path, &[dot, name, b".XXXXXX"].concat())
     }
+}
+
+fn is_device(file: &File) -> bool {
+    sys::meta::of_open(file).is_ok_and(|meta| meta.kind().is_device())
 }
 
 /// Fails if `--temp-dir` cannot be used.

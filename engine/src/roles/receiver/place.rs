@@ -61,8 +61,8 @@ impl<'a> Site<'a> {
             }
         }
         match draft {
-            Draft::InPlace(_) => {
-                self.dress_in_place(entry, spot);
+            Draft::InPlace(_) | Draft::Device(_) => {
+                self.dress_in_place(entry, spot, draft.is_device());
                 Ok(Placed::InPlace)
             }
             Draft::Temp(temp) => {
@@ -155,11 +155,15 @@ impl<'a> Site<'a> {
     }
 
     /// Sets the attributes of a file that was written in place.
-    fn dress_in_place(self, entry: EntryRef<'_>, spot: &Spot<'_>) {
+    fn dress_in_place(self, entry: EntryRef<'_>, spot: &Spot<'_>, is_device: bool) {
         let name = spot.path.name();
         let done = match spot.dir.stat(name) {
             Ok(Some(made)) => {
-                let want = attributes::wanted(self.ctx, entry, spot.existing.as_ref(), &made);
+                let mut want = attributes::wanted(self.ctx, entry, spot.existing.as_ref(), &made);
+                if is_device {
+                    // What was written leaves no trace in the node's own time.
+                    want.times = attributes::wanted(self.ctx, entry, None, &made).times;
+                }
                 spot.dir.apply(name, &made, &want)
             }
             Ok(None) => Ok(()),

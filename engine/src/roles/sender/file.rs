@@ -75,7 +75,9 @@ pub(super) fn send<L: Handover>(
     let &Request { ndx, item, basis, append, full_name } = request;
     outbox.send(ToReceiver::Begin { ndx, item: item.clone(), head: basis.head })?;
     // Only what passes piece by piece can be slowed down.
-    let may_hand_over = !ctx.options.report.sums && ctx.options.limits.bytes_per_second.is_none();
+    let is_device = crate::sys::meta::of_open(&file).is_ok_and(|meta| meta.kind().is_device());
+    let may_hand_over =
+        !ctx.options.report.sums && ctx.options.limits.bytes_per_second.is_none() && !is_device;
     let file = match basis.head.count {
         0 if may_hand_over => match L::wrap(LocalSource { file, size: meta.size, name: full_name() }) {
             Ok(local) => return hand_over(outbox, local, meta.size),

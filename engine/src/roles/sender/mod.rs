@@ -28,7 +28,7 @@ use crate::context::Reporter;
 use crate::delta::Tally;
 use crate::link::{Handover, Inbox, Outbox};
 use crate::observe::Event;
-use crate::options::Append;
+use crate::options::{Append, Remove};
 use crate::source::Source;
 use crate::{Context, Failure};
 use remove::Unconfirmed;
@@ -198,7 +198,7 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
             }
             return Ok(());
         };
-        if self.ctx.options.place.remove_source {
+        if self.ctx.options.place.remove != Remove::Nothing {
             self.unconfirmed.note(ndx, opened.1);
         }
         self.reports.begun(&found, &base, ndx, item);
@@ -236,7 +236,7 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
     }
 
     fn succeeded(&mut self, ndx: Ndx) -> Result<(), Failure> {
-        if !self.ctx.options.place.remove_source {
+        if self.ctx.options.place.remove == Remove::Nothing {
             return Ok(());
         }
         let Asked { found, base } = self.segments.ask(ndx)?;

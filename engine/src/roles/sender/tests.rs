@@ -298,7 +298,7 @@ fn confirmations_of_what_no_list_holds_are_fatal() {
     // 0 stands for the top directory itself, 99 for nothing.
     for ndx in [0, 99] {
         let mut options = recursive();
-        options.place.remove_source = true;
+        options.place.remove = Remove::SourceFiles;
         let source = arguments(root.path(), &["nt/"]);
         let messages = vec![ToSender::Succeeded(Ndx(ndx))];
         let session = session(32, Recursion::Incremental);
@@ -385,7 +385,7 @@ fn confirmed_sources_go_unless_they_changed() {
     let nt = root.path().join("nt");
     fs::write(nt.join("changed"), "1").unwrap();
     let mut options = recursive();
-    options.place.remove_source = true;
+    options.place.remove = Remove::SourceFiles;
     let (ctx, heard) = context(session(32, Recursion::Whole), options);
     let log = Log::default();
     struct Change<'a>(Script, &'a Path);

@@ -96,12 +96,15 @@ fn only_regular_files_are_read_where_asked_for() {
 fn in_place_opens_what_is_there_and_creates_what_is_not() {
     let held = Held::new();
     held.write("old", "keep me");
-    let file = held.dir.open_in_place(b"old", 0o600).unwrap();
+    let file = held.dir.open_in_place(b"old", 0o600, Devices::AreNodes).unwrap();
     assert_eq!(file.metadata().unwrap().len(), 7);
-    held.dir.open_in_place(b"new", 0o600).unwrap();
+    held.dir.open_in_place(b"new", 0o600, Devices::AreNodes).unwrap();
     assert_eq!(held.mode("new"), 0o100_600);
     held.dir.mknod(b"pipe", FileKind::Fifo, 0o600, Rdev::default()).unwrap();
-    assert_eq!(held.dir.open_in_place(b"pipe", 0o600).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(
+        held.dir.open_in_place(b"pipe", 0o600, Devices::AreNodes).unwrap_err().kind(),
+        io::ErrorKind::InvalidInput
+    );
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn in_place_gives_a_read_only_file_its_mode_back() {
     let file = held.dir.open_unwritable(b"file").unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, b"y", 0).unwrap();
     assert_eq!(held.mode("file"), 0o100_440);
-    held.dir.open_in_place(b"file", 0o600).unwrap();
+    held.dir.open_in_place(b"file", 0o600, Devices::AreNodes).unwrap();
     assert_eq!(held.mode("file"), 0o100_440);
 }
 

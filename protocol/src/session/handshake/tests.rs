@@ -16,6 +16,7 @@ fn offer(side: Side) -> Offer {
         compress_list: None,
         charset: None,
         layout: Layout::default(),
+        needs: None,
     }
 }
 
