@@ -11,6 +11,7 @@ use crate::ids::IdMap;
 use crate::observe::{Class, Event, Moment, Observer, Problem, What, Who};
 use crate::options::TransferOptions;
 use crate::stats::Stats;
+use crate::xattrs::{self, XattrFilters};
 use crate::Failure;
 
 /// Which role reports items and progress to the user.
@@ -38,6 +39,10 @@ pub struct Context {
     pub stats: Arc<Stats>,
     /// The sender's ids in ours (used by the receiving side).
     pub ids: IdMap,
+    /// Rules for names of extended attributes.
+    pub xattr_filters: XattrFilters,
+    /// Long values of extended attributes (used by the receiving side).
+    pub xattr_store: xattrs::Store,
     /// Set by a signal handler: end soon, leave nothing behind.
     pub interrupted: Arc<AtomicBool>,
     io_errors: AtomicU8,
@@ -57,6 +62,7 @@ impl Context {
         interrupted: Arc<AtomicBool>,
     ) -> Self {
         let is_local = reporter == Reporter::Receiver && session.direction == Direction::Sending;
+        let xattr_filters = XattrFilters::new(&options.select, options.delete.excluded);
         Context {
             long_names: (is_local && options.report.long_names).then(Mutex::default),
             session,
@@ -65,6 +71,8 @@ impl Context {
             reporter,
             stats: Arc::default(),
             ids,
+            xattr_filters,
+            xattr_store: xattrs::Store::default(),
             interrupted,
             io_errors: AtomicU8::new(0),
             transfer_error: AtomicBool::new(false),

@@ -21,6 +21,8 @@ pub mod source;
 pub mod stats;
 pub mod sys;
 pub mod tree;
+pub mod xattrs;
+
 mod unconverted;
 
 pub use context::Context;

@@ -141,8 +141,10 @@ pub struct Preserve {
     pub xattrs: Xattrs,
     /// `--numeric-ids`.
     pub numeric_ids: bool,
-    /// Whether the receiving process may do what only root may.
+    /// Whether the receiving process may do what only root may; with `fake_super` it acts so.
     pub super_user: bool,
+    /// `--fake-super`: what only root may set is kept in extended attributes.
+    pub fake_super: bool,
 }
 
 /// Which extended attributes are kept.

@@ -28,6 +28,33 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is after 1970").as_secs()
 }
 
+/// Returns the extended attributes of an item itself, sorted by name. Those of the system are its
+/// ACLs and labels.
+fn xattrs(path: &Path) -> String {
+    let mut room = vec![0; 64 << 10];
+    let Ok(length) = rustix::fs::llistxattr(path, &mut room[..]) else { return String::new() };
+    let mut names: Vec<Vec<u8>> =
+        room[..length].split(|&b| b == 0).filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect();
+    names.sort();
+    let mut text = String::new();
+    for name in names {
+        let mut room = vec![0; 64 << 10];
+        let Ok(length) = rustix::fs::lgetxattr(path, &name[..], &mut room[..]) else { continue };
+        write!(text, " {}={}", name.as_bstr(), shown(&room[..length])).expect("a String takes all");
+    }
+    text
+}
+
+/// Returns a short value as text, and a long one as its length and hash.
+fn shown(value: &[u8]) -> String {
+    if value.len() <= 40 {
+        return value.escape_ascii().to_string();
+    }
+    let mut hasher = DefaultHasher::new();
+    hasher.write(value);
+    format!("[{} {:016x}]", value.len(), hasher.finish())
+}
+
 fn collect(
     path: &Path,
     name: &[u8],
@@ -58,6 +85,7 @@ fn collect(
         let first = links.entry((meta.dev(), meta.ino())).or_insert_with(|| name.to_vec());
         write!(line, " = {}", first.as_bstr()).expect("a String takes all");
     }
+    line.push_str(&xattrs(path));
     items.insert(name.to_vec(), line);
     if kind.is_dir() {
         let mut members: Vec<_> = fs::read_dir(path)

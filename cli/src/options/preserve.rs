@@ -62,8 +62,7 @@ pub const ROWS: &[Row] = &[
         Ok(())
     })
     .letter('X')
-    .off(&["no-xattrs", "no-X"])
-    .not_yet(),
+    .off(&["no-xattrs", "no-X"]),
     flag("owner", "keep the owner (as root)", |t, g| {
         t.preserve.owner = g.on;
         Ok(())

@@ -171,6 +171,7 @@ impl Wishes {
             },
             numeric_ids: p.numeric_ids,
             super_user: p.super_user.unwrap_or(root),
+            fake_super: false,
         }
     }
 

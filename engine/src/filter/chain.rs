@@ -56,6 +56,8 @@ pub struct Chain {
     /// Directories whose merge files were read, the current one last.
     frames: Vec<Frame>,
     root: Option<Vec<u8>>,
+    /// Whether names of extended attributes are judged, rather than those of files.
+    of_xattrs: bool,
 }
 
 /// One place of a list of rules.
@@ -95,6 +97,15 @@ enum Perishable {
 impl Chain {
     /// Starts at the root of a transfer. `delete_excluded` makes side-less rules sender-only.
     pub fn new(rules: &[Rule], side: FilterSide, delete_excluded: bool) -> Self {
+        Chain::of(rules, side, delete_excluded, false)
+    }
+
+    /// Takes the rules for names of extended attributes only.
+    pub fn of_xattrs(rules: &[Rule], side: FilterSide, delete_excluded: bool) -> Self {
+        Chain::of(rules, side, delete_excluded, true)
+    }
+
+    fn of(rules: &[Rule], side: FilterSide, delete_excluded: bool, of_xattrs: bool) -> Self {
         let mut chain = Chain {
             side,
             delete_excluded,
@@ -103,6 +114,7 @@ impl Chain {
             merges: Vec::new(),
             frames: Vec::new(),
             root: None,
+            of_xattrs,
         };
         let mut nodes = Vec::with_capacity(rules.len());
         for rule in rules {
@@ -227,7 +239,7 @@ impl Chain {
 
     /// Prepares a rule; nothing if it says nothing here.
     fn node(&mut self, mut rule: Rule) -> Option<Node> {
-        if rule.flags.contains(RuleFlags::XATTR) {
+        if rule.flags.contains(RuleFlags::XATTR) != self.of_xattrs {
             return None;
         }
         let is_merge = rule.kind == RuleKind::DirMerge;

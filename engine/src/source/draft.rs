@@ -33,7 +33,7 @@ impl Roots {
         }
     }
 
-    /// Returns the base of the directory that the segment lists.
+    /// Returns the base of the directory that the segment lists, as far as its entries tell.
     pub(crate) fn of_directory(&self) -> Option<&Arc<Base>> {
         self.at(0)
     }
@@ -46,6 +46,8 @@ pub(crate) struct Listed {
     pub(crate) segment: Arc<Segment>,
     /// Where its entries lie.
     pub(crate) roots: Roots,
+    /// Where the directory that it lists lies.
+    pub(crate) dir: Option<Arc<Base>>,
 }
 
 /// One reading of a directory.
@@ -75,6 +77,8 @@ pub(super) struct PendingDir {
     pub(super) ndx: Option<DirNdx>,
     /// Its wire path.
     pub(super) path: Box<[u8]>,
+    /// Where it lies; nothing in a whole list.
+    pub(super) base: Option<Arc<Base>>,
     /// What is to be listed of it.
     pub(super) work: DirWork,
 }
@@ -119,7 +123,7 @@ impl Draft {
     /// Takes what is left to do, in the order of the paths.
     pub(super) fn take_work(&mut self) -> Vec<PendingDir> {
         let mut dirs: Vec<PendingDir> =
-            self.work.drain().map(|(path, work)| PendingDir { ndx: None, path, work }).collect();
+            self.work.drain().map(|(path, work)| PendingDir { ndx: None, path, base: None, work }).collect();
         dirs.sort_by(|a, b| a.path.cmp(&b.path));
         dirs
     }
@@ -154,7 +158,7 @@ impl Draft {
 
     /// Numbers the directories of the sorted entries from `next`, and takes what is to be listed
     /// of them in that order. A duplicate counts, but its work is the first one's.
-    pub(super) fn number_dirs(&mut self, next: &mut i32) -> Vec<PendingDir> {
+    pub(super) fn number_dirs(&mut self, next: &mut i32, roots: &Roots) -> Vec<PendingDir> {
         let mut dirs: Vec<PendingDir> = Vec::new();
         for position in 0..self.builder.len() {
             let Some(entry) = self.builder.get(position).filter(|entry| entry.is_dir()) else { continue };
@@ -165,7 +169,8 @@ impl Draft {
                 continue;
             }
             let work = self.work.remove(path).unwrap_or_default();
-            dirs.push(PendingDir { ndx: Some(ndx), path: path.into(), work });
+            let base = roots.at(position).cloned();
+            dirs.push(PendingDir { ndx: Some(ndx), path: path.into(), base, work });
         }
         dirs
     }

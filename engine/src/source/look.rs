@@ -4,8 +4,9 @@
 
 use std::io;
 
+use bstr::ByteSlice;
 use rustix::io::Errno;
-use suisei_protocol::flist::{Extra, FileKind, HardLink, IoErrors, RelPath};
+use suisei_protocol::flist::{Extra, FileKind, HardLink, IoErrors, RelPath, Xattr};
 use suisei_protocol::sum::FileSum;
 
 use super::base::Base;
@@ -13,7 +14,8 @@ use super::is_unsafe;
 use super::links::MUNGED;
 use crate::observe::{Class, Event, Note, Problem, What, Who};
 use crate::options::SourceLinks;
-use crate::tree::{Devices, Dir, Meta};
+use crate::tree::{Devices, Dir, HeldItem, Meta};
+use crate::xattrs::{self, Unreadable};
 use crate::Context;
 
 /// What a look at a name found.
@@ -114,6 +116,58 @@ pub(super) fn extra(ctx: &Context, base: &Base, wire: &[u8], meta: &Meta) -> io:
         extra.atime = Some(meta.atime);
     }
     Ok(extra)
+}
+
+/// Reaches the extended attributes of a source for `read`.
+pub(crate) fn with_xattrs<T>(
+    base: &Base,
+    wire: &[u8],
+    read: impl FnOnce(&HeldItem<'_>) -> T,
+) -> io::Result<T> {
+    let path = RelPath::new(wire);
+    if path.is_root() {
+        return Ok(read(&base.dir(wire)?.xattrs(b".", false)?));
+    }
+    // Those of a symlink itself, also where it is followed, as in stock.
+    let parent = base.parent(wire)?;
+    let item = parent.xattrs(last(wire), false)?;
+    Ok(read(&item))
+}
+
+/// Reads the extended attributes of a source as they travel. Kinds that the receiving side will
+/// not make have none.
+pub(super) fn xattrs(
+    ctx: &Context,
+    base: &Base,
+    wire: &[u8],
+    kind: FileKind,
+) -> Result<Vec<Xattr>, Unreadable> {
+    let layout = &ctx.session.layout;
+    let is_made = match kind {
+        FileKind::Symlink => layout.links,
+        kind if kind.is_device() => layout.devices,
+        kind if kind.is_special() => layout.specials,
+        _ => true,
+    };
+    if !layout.xattrs || !is_made {
+        return Ok(Vec::new());
+    }
+    with_xattrs(base, wire, |item| xattrs::read(ctx, item))
+        .unwrap_or_else(|error| Err(Unreadable { name: None, error }))
+}
+
+/// Reports a source whose attributes cannot be read: it is not listed.
+pub(super) fn unreadable(ctx: &Context, path: &[u8], unreadable: &Unreadable) {
+    let (before, after) = match &unreadable.name {
+        Some(name) => {
+            let after = format!("\",\"{}\",0) failed", name.as_bstr());
+            ("get_xattr_data: lgetxattr(\"", after)
+        }
+        None => ("get_xattr_names: llistxattr(\"", "\",1024) failed".to_owned()),
+    };
+    let what = What::Around { before, path, after: after.as_bytes(), error: &unreadable.error };
+    ctx.add_io_errors(IoErrors::GENERAL);
+    ctx.report_problem(Problem { who: Who::Sender, class: Class::Transfer, what });
 }
 
 /// Sums a file for `-c`. What cannot be read has a sum of zeros: it is an error only if its

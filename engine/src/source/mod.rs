@@ -18,7 +18,7 @@ pub(crate) mod tests;
 pub(crate) use base::Base;
 pub(crate) use draft::{Listed, Roots};
 pub(crate) use links::is_unsafe;
-pub(crate) use look::{follows_last, last, open, sentence, vanished};
+pub(crate) use look::{follows_last, last, open, sentence, vanished, with_xattrs};
 pub use names::{Names, Separator};
 pub(crate) use walk::Lister;
 

@@ -240,7 +240,7 @@ fn every_entry_remembers_its_base_through_the_sort() {
     }
     let (ctx, _) = context(session(32, Recursion::Whole), recursive());
     let mut lister = Lister::new(&ctx);
-    let Listed { segment, roots } = lister.first(arguments(root.path(), &["x/", "y/"])).unwrap();
+    let Listed { segment, roots, .. } = lister.first(arguments(root.path(), &["x/", "y/"])).unwrap();
     let mut read = Vec::new();
     for (position, (_, entry)) in segment.iter().enumerate() {
         if entry.is_regular() {
@@ -367,7 +367,7 @@ fn a_relative_argument_may_lead_through_a_symlink_but_nothing_below_it_may() {
 
     let (ctx, _) = context(session(32, Recursion::Whole), relative());
     let mut lister = Lister::new(&ctx);
-    let Listed { segment, roots } = lister.first(arguments(root.path(), &["./link/sub"])).unwrap();
+    let Listed { segment, roots, .. } = lister.first(arguments(root.path(), &["./link/sub"])).unwrap();
     let position = segment.len() - 1;
     let base = roots.at(position).unwrap();
     assert!(open(&ctx, base, b"link/sub/x").is_ok());

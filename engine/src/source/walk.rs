@@ -14,7 +14,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::io::Errno;
 use suisei_protocol::flist::{
-    EntryFlags, Extra, FileKind, FileList, IoErrors, Mode, Ndx, NewEntry, Order, RelPath,
+    EntryFlags, Extra, FileKind, FileList, IoErrors, Mode, Ndx, NewEntry, Order, RelPath, XattrTable,
 };
 use suisei_protocol::limits::PATH_MAX;
 use suisei_protocol::session::Recursion;
@@ -23,7 +23,9 @@ use super::args::{parse, sanitise, Spec};
 use super::base::{join, trim_slashes, Base, Bases};
 use super::draft::{Draft, Listed, PendingDir, Scan, SeenIds};
 use super::links::HardLinks;
-use super::look::{cannot_list, extra, last, look, no_referent, open, sentence, vanished, Seen};
+use super::look::{
+    cannot_list, extra, last, look, no_referent, open, sentence, unreadable, vanished, xattrs, Seen,
+};
 use super::Source;
 use crate::failure::reason;
 use crate::filter::{Chain, FilterSide};
@@ -62,6 +64,9 @@ pub(crate) struct Lister<'c> {
     ids: SeenIds,
     /// Whether a leading `./` of a `-R` argument has been listed.
     root_implied: bool,
+    xattrs: XattrTable,
+    /// Whether the members of an argument's own content are being listed.
+    in_top: bool,
 }
 
 impl<'c> Lister<'c> {
@@ -81,6 +86,8 @@ impl<'c> Lister<'c> {
             groups: HardLinks::default(),
             ids: SeenIds::default(),
             root_implied: false,
+            xattrs: XattrTable::default(),
+            in_top: false,
         }
     }
 
@@ -111,7 +118,7 @@ impl<'c> Lister<'c> {
             }
             self.ids.complete(&self.ctx.session, &mut draft.builder);
         }
-        Ok(self.finish(draft, started))
+        Ok(self.finish(draft, None, started))
     }
 
     /// Makes the next segment of an incremental list; nothing at its end. `list` holds the
@@ -124,8 +131,9 @@ impl<'c> Lister<'c> {
             None => None,
         };
         let mut draft = Draft::new(self.next_start, announced);
+        let base = dir.base.clone();
         self.directory(&mut draft, dir)?;
-        Ok(Some(self.finish(draft, started)))
+        Ok(Some(self.finish(draft, base, started)))
     }
 
     /// Whether no segment will follow.
@@ -133,10 +141,10 @@ impl<'c> Lister<'c> {
         self.pending.is_empty()
     }
 
-    fn finish(&mut self, mut draft: Draft, started: Instant) -> Listed {
+    fn finish(&mut self, mut draft: Draft, dir: Option<Arc<Base>>, started: Instant) -> Listed {
         let roots = draft.sort(self.order);
         if self.incremental {
-            let dirs = draft.number_dirs(&mut self.next_dir);
+            let dirs = draft.number_dirs(&mut self.next_dir, &roots);
             self.queue(dirs);
         }
         let session = &self.ctx.session;
@@ -149,7 +157,7 @@ impl<'c> Lister<'c> {
         self.next_start = Ndx(self.next_start.0 + draft.builder.len() as i32 + 1);
         let spent = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.ctx.stats.list_build_ms.add(spent);
-        Listed { segment: Arc::new(draft.builder.finish()), roots }
+        Listed { segment: Arc::new(draft.builder.finish()), roots, dir }
     }
 
     /// Puts directories on the stack, the first on top.
@@ -378,6 +386,7 @@ impl<'c> Lister<'c> {
             path.push(b'/');
         }
         let stem = path.len();
+        self.in_top = wire == b".";
         for member in members {
             path.truncate(stem);
             path.extend_from_slice(&member.name);
@@ -396,6 +405,7 @@ impl<'c> Lister<'c> {
                 self.push_member(draft, scan, &path, &meta);
             }
         }
+        self.in_top = false;
         self.chains.insert(base.id, chain);
         Ok(())
     }
@@ -468,7 +478,7 @@ impl<'c> Lister<'c> {
     ) -> Option<()> {
         let ctx = self.ctx;
         let meta = &self.as_sent(base, wire, *meta);
-        let extra = match extra(ctx, base, wire, meta) {
+        let mut extra = match extra(ctx, base, wire, meta) {
             Ok(extra) => extra,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 vanished(ctx, meta.kind(), &base.full_name(wire));
@@ -483,6 +493,17 @@ impl<'c> Lister<'c> {
             return None;
         }
         let kind = meta.kind();
+        extra.xattrs = match xattrs(ctx, base, wire, kind) {
+            Ok(items) => self.xattrs.list(items),
+            Err(error) => {
+                // Like stock, which reads what a `.` holds as `./NAME`.
+                let shown = if self.in_top { [b"./", wire].concat() } else { wire.to_vec() };
+                let mut name = base.full_name(wire);
+                name.truncate(name.len() - wire.len().min(name.len()));
+                unreadable(ctx, &[name, shown].concat(), &error);
+                return None;
+            }
+        };
         let size = if kind.is_device() || kind.is_special() { 0 } else { meta.size };
         let entry = NewEntry {
             path: wire,

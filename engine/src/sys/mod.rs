@@ -13,6 +13,7 @@ pub mod pipes;
 pub mod random;
 pub mod stream;
 pub mod users;
+pub mod xattr;
 
 /// Whether a call failed with this error number.
 pub(crate) fn is(error: &std::io::Error, errno: rustix::io::Errno) -> bool {

@@ -15,7 +15,7 @@ use suisei_protocol::flist::{FileKind, Rdev};
 
 use super::apply::apply;
 use super::temp::temp_base;
-use super::{Attributes, Meta, NotApplied, TempFile};
+use super::{Attributes, HeldItem, Meta, NotApplied, TempFile};
 use crate::sys::meta::{self, mode_bits, Target};
 use crate::sys::{nodes, open};
 
@@ -336,6 +336,19 @@ impl Dir {
     /// Returns a second holder of the same directory.
     pub fn try_clone(&self) -> io::Result<Dir> {
         Ok(Dir { fd: self.fd.as_ref().map(OwnedFd::try_clone).transpose()? })
+    }
+
+    /// Reaches the extended attributes of a member, or of what it leads to.
+    pub fn xattrs(&self, name: &[u8], follow: bool) -> io::Result<HeldItem<'_>> {
+        HeldItem::member(self.at(name)?, name, follow)
+    }
+
+    /// The same for setting them: what can be opened without side effects is held open.
+    pub fn xattrs_to_set(&self, name: &[u8], kind: FileKind) -> io::Result<HeldItem<'_>> {
+        match kind {
+            FileKind::Regular | FileKind::Directory => HeldItem::pinned(self.at(name)?, name),
+            _ => self.xattrs(name, false),
+        }
     }
 
     /// Applies attributes to a member without following symlinks: owner, then mode, then times.

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::apply::apply;
 use super::dir::{NEW, TRIES};
-use super::{Attributes, Dir, Meta, NotApplied, Times};
+use super::{Attributes, Dir, HeldItem, Meta, NotApplied, Times};
 use crate::sys;
 use crate::sys::copy::Holes;
 use crate::sys::meta::{mode_bits, Target};
@@ -72,6 +72,11 @@ impl TempFile {
     /// Applies attributes through the open descriptor, as [`Dir::apply`] does to a member.
     pub fn apply(&self, now: &Meta, want: &Attributes) -> Result<(), NotApplied> {
         apply(Target::Open(self.file.as_fd()), now, want)
+    }
+
+    /// Reaches the extended attributes of the open file.
+    pub fn xattrs(&self) -> HeldItem<'_> {
+        HeldItem::open(self.file.as_fd())
     }
 
     /// Returns the metadata of the open file.

@@ -221,6 +221,13 @@ impl Handshake {
         if incremental && !self.offer.capabilities.offers_incremental_recursion() {
             return Err(PeerIncompatible::Unoffered.into());
         }
+        let Layout { acls, xattrs, .. } = self.offer.layout;
+        for (feature, wanted) in [("--acls", acls), ("--xattrs", xattrs)] {
+            if wanted && !self.version.has_acls_and_xattrs() {
+                let agreed = self.version.number();
+                return Err(PeerIncompatible::Feature { feature, needed: 30, agreed }.into());
+            }
+        }
         if self.offer.layout.crtimes && !self.compat.contains(Compat::VARINT_FLIST) {
             return Err(
                 PeerIncompatible::Lacks("Both rsync versions must be at least 3.2.0 for --crtimes.").into()

@@ -81,7 +81,9 @@ impl Generator<'_> {
         }
         let before = spot.meta.filter(|meta| is_of_family(meta.kind(), entry.kind()));
         let action = ItemFlags::LOCAL_CHANGE | ItemFlags::REPORT_CHANGE;
-        let item = itemize::item(self.ctx, entry, before.as_ref(), action);
+        let mut item = itemize::item(self.ctx, entry, before.as_ref(), action);
+        // What was made has none.
+        self.note_xattrs(&mut item, entry, path, None);
         self.send_item(ndx, entry, item)?;
         Ok(Outcome::Made)
     }

@@ -145,7 +145,8 @@ impl Generator<'_> {
         }
         let existing = spot.meta.filter(|_| !was_early);
         let action = if existing.is_none() { ItemFlags::LOCAL_CHANGE } else { ItemFlags::empty() };
-        let item = itemize::item(self.ctx, entry, existing.as_ref(), action);
+        let mut item = itemize::item(self.ctx, entry, existing.as_ref(), action);
+        self.note_xattrs(&mut item, entry, path, Some(&spot).filter(|_| !was_early));
         self.send_item(ndx, entry, item)?;
         if self.disk.is_dry() {
             if spot.meta.is_none() {

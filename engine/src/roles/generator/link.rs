@@ -49,7 +49,8 @@ impl Generator<'_> {
         };
         if let (Some(meta), Some(there)) = (&spot.meta, &there) {
             if meta.is_same_file(there) {
-                let item = itemize::linked(self.ctx, entry, Some(meta), None);
+                let mut item = itemize::linked(self.ctx, entry, Some(meta), None);
+                self.note_xattrs(&mut item, entry, path, Some(&spot));
                 self.note_unchanged(path, &item);
                 self.send_item(ndx, entry, item)?;
                 return self.confirm_unsent(ndx);
@@ -64,7 +65,15 @@ impl Generator<'_> {
         if !self.disk.is_dry() && !self.make_link(path, &spot, leader) {
             return Ok(());
         }
-        let item = itemize::linked(self.ctx, entry, spot.of_kind(entry.kind()), Some(leader.as_bytes()));
+        let before = spot.of_kind(entry.kind());
+        let mut item = itemize::linked(self.ctx, entry, before, Some(leader.as_bytes()));
+        match (self.disk.tree.parent(leader), there) {
+            // What replaced another item is the leader now.
+            (Ok(dir), Some(meta)) if before.is_some() => {
+                self.compare_xattrs(&mut item, entry, Some((&dir, leader.name(), &meta)));
+            }
+            _ => self.note_xattrs(&mut item, entry, path, None),
+        }
         self.send_item(ndx, entry, item)?;
         self.confirm_unsent(ndx)
     }

@@ -20,8 +20,9 @@ mod place;
 mod request;
 mod segments;
 mod walk;
+mod xattrs;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::Arc;
 
@@ -94,6 +95,8 @@ struct Generator<'a> {
     /// Verified files that wait for the phase of delayed updates.
     delayed: BTreeSet<Ndx>,
     due: VecDeque<Due>,
+    /// Device and inode of linked items whose attributes were found to differ.
+    noted_inodes: HashSet<(u64, u64)>,
     steps: u32,
     dones_sent: u32,
     dones_seen: u32,
@@ -127,6 +130,7 @@ impl<'a> Generator<'a> {
             in_flight_bytes: 0,
             delayed: BTreeSet::new(),
             due: VecDeque::new(),
+            noted_inodes: HashSet::new(),
             steps: 0,
             dones_sent: 0,
             dones_seen: 0,
@@ -258,10 +262,22 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Tells the sender that a file is in place, if it is to be removed there.
+    /// Whether the receiver says when the attributes of an item are set: its source, from which they
+    /// may still be read, is to be removed then.
+    fn waits_for_xattrs(&self, entry: EntryRef<'_>, item: &Item) -> bool {
+        let options = &self.ctx.options;
+        options.place.remove == Remove::SourceFiles
+            && !options.dry_run
+            && item.flags.contains(ItemFlags::REPORT_XATTR)
+            && !entry.is_dir()
+    }
+
+    /// Tells the sender that a file is in place, if it is to be removed there. One that waits for
+    /// its attributes is confirmed when they are set.
     fn confirm(&mut self, ndx: Ndx) -> Result<(), Failure> {
         let options = &self.ctx.options;
-        if options.place.remove != Remove::Nothing && !options.dry_run {
+        let removes = options.place.remove != Remove::Nothing && !options.dry_run;
+        if removes && !self.in_flight.contains_key(&ndx) {
             self.outbox.send(ToSender::Succeeded(ndx))?;
         }
         Ok(())
@@ -300,6 +316,10 @@ impl<'a> Generator<'a> {
             self.report_old_item(ndx, entry, &item);
             return Ok(());
         }
+        if self.waits_for_xattrs(entry, &item) {
+            self.segments.hold(ndx);
+            self.in_flight.insert(ndx, 0);
+        }
         self.outbox.send(ToSender::Item { ndx, item })
     }
 
@@ -336,7 +356,8 @@ impl<'a> Generator<'a> {
         let has_items = self.ctx.session.version.has_item_flags() || self.is_pull();
         let itemized = report.items == ItemDetail::All && has_items;
         if report.up_to_date && !itemized {
-            let is_right = item.flags.significant().is_empty();
+            // Like stock, which does not look at extended attributes here.
+            let is_right = (item.flags.significant() - ItemFlags::REPORT_XATTR).is_empty();
             self.ctx.report(Event::Note(path, if is_right { Note::UpToDate } else { Note::Adjusted }));
         }
     }

@@ -221,6 +221,7 @@ impl Generator<'_> {
         let mut item = itemize::item(self.ctx, entry, existing, action);
         item.basis = basis.kind;
         item.flags.set(ItemFlags::BASIS_TYPE_FOLLOWS, item.basis.is_some());
+        self.note_xattrs(&mut item, entry, path, Some(spot).filter(|_| !basis.unreadable));
         if !self.ctx.session.version.has_item_flags() {
             // All that an old sender could echo, also on one machine.
             item = Item::new(ItemFlags::TRANSFER);
@@ -273,7 +274,8 @@ impl Generator<'_> {
         path: RelPath<'_>,
         spot: &Spot,
     ) -> Result<(), Failure> {
-        let item = itemize::item(self.ctx, entry, spot.meta.as_ref(), ItemFlags::empty());
+        let mut item = itemize::item(self.ctx, entry, spot.meta.as_ref(), ItemFlags::empty());
+        self.note_xattrs(&mut item, entry, path, Some(spot));
         self.note_unchanged(path, &item);
         self.send_item(ndx, entry, item)
     }
@@ -289,7 +291,9 @@ impl Generator<'_> {
             FileKind::Regular => is_same(&self.rules, entry, meta, || self.has_listed_sum(entry, path, spot)),
             _ => self.has_same_value(entry, path, spot),
         };
-        if same && attributes::differs(self.ctx, entry, meta).is_empty() {
+        let is_dressed = attributes::differs(self.ctx, entry, meta).is_empty()
+            && !self.has_other_xattrs(entry, path, spot);
+        if same && is_dressed {
             "uptodate"
         } else if same {
             "attr change"

@@ -84,6 +84,7 @@ impl Receiver<'_> {
     ) -> Result<(), Failure> {
         let found = self.list.find_for_transfer(ndx)?;
         let entry = found.entry();
+        self.keep_xattrs(entry, item);
         if !self.failed_once.contains(&ndx) {
             self.count_new(entry, item);
         }

@@ -33,6 +33,7 @@ use crate::context::Reporter;
 use crate::filter::{Chain, FilterSide};
 use crate::link::{Handover, Inbox};
 use crate::observe::{Event, ItemReport, Moment, Who};
+use crate::options::Remove;
 use crate::source::links::MUNGED;
 use crate::{unconverted, Context, Failure};
 
@@ -218,7 +219,23 @@ impl Receiver<'_> {
                 sum: None,
             }));
         }
+        if item.flags.contains(ItemFlags::REPORT_XATTR) && !self.ctx.options.dry_run {
+            let entry = found.entry();
+            self.keep_xattrs(entry, item);
+            let is_right = self.site().set_xattrs(entry);
+            if self.ctx.options.place.remove == Remove::SourceFiles && !entry.is_dir() {
+                let fate = if is_right { Fate::Placed } else { Fate::Failed };
+                return self.tell(FromReceiver::Finished(ndx, fate));
+            }
+        }
         Ok(())
+    }
+
+    /// Keeps the long values of attributes that came with an item.
+    fn keep_xattrs(&self, entry: EntryRef<'_>, item: &Item) {
+        if let Some(list) = entry.xattrs() {
+            self.ctx.xattr_store.keep(list, item.xattrs.values());
+        }
     }
 
     /// The reporting role counts what did not exist before.

@@ -5,18 +5,19 @@
 
 use std::io;
 
-use suisei_protocol::flist::{EntryRef, Ndx, RelPath, RelPathBuf};
+use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath, RelPathBuf};
 
 use super::output::{Draft, Spot, Workshop};
 use super::partial::Partials;
 use super::WHO;
 use crate::failure::reason;
 use crate::observe::{Class, Problem, What};
-use crate::options::Partial;
+use crate::options::{Partial, Remove, Xattrs};
 use crate::roles::attributes;
 use crate::roles::backup::{Backups, Original};
 use crate::roles::destination::Destination;
-use crate::tree::{Dir, NotApplied, TempFile, Times};
+use crate::tree::{Attributes, Dir, HeldItem, NotApplied, TempFile, Times};
+use crate::xattrs;
 use crate::{Context, Failure};
 
 /// What a receiver works with.
@@ -62,23 +63,28 @@ impl<'a> Site<'a> {
         }
         match draft {
             Draft::InPlace(_) | Draft::Device(_) => {
-                self.dress_in_place(entry, spot, draft.is_device());
-                Ok(Placed::InPlace)
+                let is_dressed = self.dress_in_place(entry, spot, draft.is_device());
+                Ok(self.counted(is_dressed))
             }
             Draft::Temp(temp) => {
-                self.dress(&temp, entry, spot, None);
+                let is_dressed = self.dress(&temp, entry, spot, None);
                 if self.ctx.options.place.delay_updates {
                     return Ok(self.put_off(temp, ndx, spot));
                 }
                 if !is_redo && !self.back_up(spot.path) {
                     return Ok(Placed::Not);
                 }
-                Ok(if self.rename(temp, spot, &spot.dir, spot.path.name().to_vec()) {
-                    Placed::InPlace
-                } else {
-                    Placed::Not
-                })
+                let is_placed = self.rename(temp, spot, &spot.dir, spot.path.name().to_vec());
+                Ok(if is_placed { self.counted(is_dressed) } else { Placed::Not })
             }
+        }
+    }
+
+    /// A file whose attributes could not be set does not cost its source.
+    fn counted(self, is_dressed: bool) -> Placed {
+        match is_dressed || self.ctx.options.place.remove == Remove::Nothing {
+            true => Placed::InPlace,
+            false => Placed::Not,
         }
     }
 
@@ -139,7 +145,8 @@ impl<'a> Site<'a> {
     }
 
     /// Sets the attributes of a temp file; `mtime` overrides the modification time.
-    fn dress(self, temp: &TempFile, entry: EntryRef<'_>, spot: &Spot<'_>, mtime: Option<(i64, u32)>) {
+    /// Whether the extended attributes are right.
+    fn dress(self, temp: &TempFile, entry: EntryRef<'_>, spot: &Spot<'_>, mtime: Option<(i64, u32)>) -> bool {
         let done = temp.meta().map_err(|error| NotApplied { call: "fstat", error }).and_then(|made| {
             let mut want = attributes::wanted(self.ctx, entry, spot.existing.as_ref(), &made);
             if let Some(mtime) = mtime {
@@ -148,14 +155,20 @@ impl<'a> Site<'a> {
             }
             temp.apply(&made, &want)
         });
+        let name = || self.workshop.full_name(self.destination, spot.path, temp.name());
         if let Err(failed) = done {
-            let name = self.workshop.full_name(self.destination, spot.path, temp.name());
-            self.not_applied(&failed, &name);
+            self.not_applied(&failed, &name());
         }
+        let basis = match &spot.existing {
+            Some(_) => spot.dir.xattrs(spot.path.name(), false).ok(),
+            None => None,
+        };
+        self.apply_xattrs(entry, &temp.xattrs(), basis.as_ref(), &name)
     }
 
     /// Sets the attributes of a file that was written in place.
-    fn dress_in_place(self, entry: EntryRef<'_>, spot: &Spot<'_>, is_device: bool) {
+    /// Whether the extended attributes are right.
+    fn dress_in_place(self, entry: EntryRef<'_>, spot: &Spot<'_>, is_device: bool) -> bool {
         let name = spot.path.name();
         let done = match spot.dir.stat(name) {
             Ok(Some(made)) => {
@@ -172,6 +185,60 @@ impl<'a> Site<'a> {
         if let Err(failed) = done {
             self.not_applied(&failed, &self.destination.tree.full_name(spot.path));
         }
+        match spot.dir.xattrs_to_set(name, entry.kind()) {
+            Ok(item) => self.apply_xattrs(entry, &item, None, &|| self.destination.tree.full_name(spot.path)),
+            Err(_) => true,
+        }
+    }
+
+    /// Sets the extended attributes of an item that needed no data, if it is there. Whether they are
+    /// right then.
+    pub(super) fn set_xattrs(self, entry: EntryRef<'_>) -> bool {
+        if self.ctx.options.preserve.xattrs == Xattrs::Off {
+            return true;
+        }
+        let path = self.destination.path(entry);
+        let tree = &self.destination.tree;
+        let Ok(dir) = tree.parent(path) else { return false };
+        let kind = dir.stat(path.name()).ok().flatten().map(|meta| meta.kind());
+        let stands_for_dir = || match self.ctx.options.select.keep_dirlinks && entry.is_dir() {
+            true => tree.dir(path).ok(),
+            false => None,
+        };
+        let (dir, name) = match kind {
+            Some(kind) if kind == entry.kind() => (dir, path.name()),
+            Some(FileKind::Symlink) => match stands_for_dir() {
+                Some(dir) => (dir, &b"."[..]),
+                None => return false,
+            },
+            // Gone, or replaced by another: not ours any more.
+            _ => return false,
+        };
+        let is_right = match dir.xattrs_to_set(name, entry.kind()) {
+            Ok(item) => self.apply_xattrs(entry, &item, None, &|| tree.full_name(path)),
+            Err(_) => false,
+        };
+        // Like stock, which sets the whole time of such an item, where others keep one that counts
+        // as equal.
+        if attributes::keeps_time(self.ctx, entry) {
+            let times = Times { mtime: Some((entry.mtime(), entry.mtime_nsec())), atime: None };
+            let want = Attributes { times: Some(times), ..Attributes::default() };
+            let now = dir.stat(name).ok().flatten();
+            if let Some(Err(failed)) = now.map(|now| dir.apply(name, &now, &want)) {
+                self.not_applied(&failed, &tree.full_name(path));
+            }
+        }
+        is_right
+    }
+
+    fn apply_xattrs(
+        self,
+        entry: EntryRef<'_>,
+        item: &HeldItem<'_>,
+        basis: Option<&HeldItem<'_>>,
+        name: &dyn Fn() -> Vec<u8>,
+    ) -> bool {
+        xattrs::apply(self.ctx, entry, xattrs::Target { item, basis, name, who: WHO })
     }
 
     fn not_applied(self, failed: &NotApplied, path: &[u8]) {

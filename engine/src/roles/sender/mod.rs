@@ -18,10 +18,10 @@ use std::collections::HashSet;
 use std::marker::PhantomData;
 
 use suisei_protocol::error::PeerMisbehaved;
-use suisei_protocol::flist::{IoErrors, Ndx};
+use suisei_protocol::flist::{Found, IoErrors, Ndx};
 use suisei_protocol::message::{ToReceiver, ToSender};
 use suisei_protocol::session::{Recursion, Side};
-use suisei_protocol::transfer::{BlockSignature, DeleteCounts, Item, TransferStats};
+use suisei_protocol::transfer::{BlockSignature, DeleteCounts, Item, TransferStats, XattrExchange};
 use suisei_protocol::Error;
 
 use crate::context::Reporter;
@@ -29,7 +29,9 @@ use crate::delta::Tally;
 use crate::link::{Handover, Inbox, Outbox};
 use crate::observe::Event;
 use crate::options::{Append, Remove};
-use crate::source::Source;
+use crate::source::{with_xattrs, Base, Source};
+use crate::tree::HeldItem;
+use crate::xattrs::{self, Answered};
 use crate::{Context, Failure};
 use remove::Unconfirmed;
 use report::Reports;
@@ -52,6 +54,7 @@ pub fn run<L: Handover>(
         end_sent: false,
         already_sent: HashSet::new(),
         unconfirmed: Unconfirmed::default(),
+        answered: Answered::default(),
         totals: Tally::default(),
         reports: Reports::new(ctx),
         link: PhantomData,
@@ -98,6 +101,7 @@ struct Sender<'a, L, I, O> {
     /// Files sent once already (in append mode): a second request is a redo.
     already_sent: HashSet<Ndx>,
     unconfirmed: Unconfirmed,
+    answered: Answered,
     totals: Tally,
     reports: Reports<'a>,
     link: PhantomData<L>,
@@ -174,7 +178,32 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
         self.check_phase()?;
         let Asked { found, base } = self.segments.ask(ndx)?;
         self.reports.item(&found, base.as_deref(), ndx, &item);
-        self.outbox.send(ToReceiver::Item { ndx, item })
+        let xattrs = self.answer_xattrs(&found, base.as_deref(), &item)?;
+        self.outbox.send(ToReceiver::Item { ndx, item: Item { xattrs, ..item } })
+    }
+
+    /// Reads the long values of attributes that an item asks for.
+    fn answer_xattrs(
+        &mut self,
+        found: &Found,
+        place: Option<&Base>,
+        item: &Item,
+    ) -> Result<XattrExchange, Failure> {
+        if !self.ctx.session.exchanges_xattrs(item.flags) {
+            return Ok(XattrExchange::Nothing);
+        }
+        let entry = found.entry();
+        let (ctx, answered) = (self.ctx, &mut self.answered);
+        let list = entry.xattrs().map(|list| &**list);
+        let mut answer =
+            |source: Option<&HeldItem<'_>>| xattrs::answer(ctx, answered, list, item.xattrs.wanted(), source);
+        let read =
+            place.and_then(|base| with_xattrs(base, entry.wire_path(), |source| answer(Some(source))).ok());
+        let values = match read {
+            Some(values) => values,
+            None => answer(None),
+        };
+        Ok(values.map_err(Error::from)?)
     }
 
     /// Answers a request for a file's data.
@@ -198,6 +227,8 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
             }
             return Ok(());
         };
+        let xattrs = self.answer_xattrs(&found, Some(&base), item)?;
+        let item = &Item { xattrs, ..item.clone() };
         if self.ctx.options.place.remove != Remove::Nothing {
             self.unconfirmed.note(ndx, opened.1);
         }

@@ -23,6 +23,8 @@ struct Live {
     start: Ndx,
     len: usize,
     roots: Roots,
+    /// Where the listed directory lies.
+    dir: Option<Arc<Base>>,
     /// Entries of all segments before it.
     before: u64,
 }
@@ -75,12 +77,12 @@ impl<'c> Segments<'c> {
     }
 
     fn push(&mut self, listed: Listed) -> Arc<Segment> {
-        let Listed { segment, roots } = listed;
+        let Listed { segment, roots, dir } = listed;
         let len = segment.len();
         if !self.live.is_empty() {
             self.ahead += len;
         }
-        self.live.push_back(Live { start: segment.start(), len, roots, before: self.known });
+        self.live.push_back(Live { start: segment.start(), len, roots, dir, before: self.known });
         self.known += len as u64;
         self.list.push(segment.clone());
         segment
@@ -117,11 +119,10 @@ impl<'c> Segments<'c> {
         if let (Some(live), Some(position)) = (self.live.get(at), found.position) {
             self.reached = self.reached.max(live.before + position as u64 + 1);
         }
-        let roots = self.live.get(at).map(|live| &live.roots);
-        let base = match found.position {
-            Some(position) => roots.and_then(|roots| roots.at(position)),
-            None => roots.and_then(Roots::of_directory),
-        };
+        let base = self.live.get(at).and_then(|live| match found.position {
+            Some(position) => live.roots.at(position),
+            None => live.dir.as_ref().or_else(|| live.roots.of_directory()),
+        });
         let base = base.cloned();
         Ok(Asked { found, base })
     }
