@@ -120,7 +120,8 @@ impl Run<'_> {
         command.arg("-k5").arg("60").arg(self.program(self.client));
         command.args(self.options);
         if self.mode != Mode::Local {
-            command.arg("-e").arg(remote_shell(self.work));
+            // Named to sh(1): another thread's child may still hold the fresh script open for writing.
+            command.arg("-e").arg(format!("sh {}", remote_shell(self.work).display()));
             command.arg(format!("--rsync-path={}", self.program(self.server).display()));
         }
         for source in self.sources {
