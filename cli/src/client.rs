@@ -13,13 +13,14 @@ use std::time::Instant;
 use suisei_engine::context::Reporter;
 use suisei_engine::ids::IdMap;
 use suisei_engine::link::{handshake, NoticePort};
+use suisei_engine::observe::Who;
 use suisei_engine::run::{self, Begun, ForwardedNames, LocalChoice, Requested, Start, Target};
 use suisei_engine::source::{Names, Separator, Source};
 use suisei_engine::{Context, Failure, TransferOptions};
 use suisei_protocol::filter::Rule;
 use suisei_protocol::session::{local_sums, Direction, Session, Side};
 
-use crate::exit::{Code, Refusal};
+use crate::exit::{copy_as, Code, Refusal};
 use crate::filters;
 use crate::options::environment::Environment;
 use crate::options::meaning::{FilesFrom, Protection, Wishes};
@@ -126,6 +127,7 @@ impl Client<'_> {
             Some(content) => Source::with_names(sources[0].clone(), self.local_names(content)),
             None => Source::new(sources.to_vec()),
         };
+        copy_as(wishes.typed.connect.copy_as.as_deref(), self.who())?;
         let options = wishes.transfer(rules, wishes.version, true);
         let (transfer_sum, list_sum) = local_sums(wishes.sums()?, wishes.version);
         let seed = wishes.typed.delta.checksum_seed;
@@ -134,7 +136,7 @@ impl Client<'_> {
         // A listing says of names that they could not travel.
         session.charset = wishes.conversion.as_ref().map(|conversion| conversion.charset);
         let printer = self.printer(&session, &options, Way::In, "send");
-        let ids = IdMap::new(options.preserve.numeric_ids, rustix::process::geteuid().is_root());
+        let ids = IdMap::new(options.preserve.numeric_ids, options.preserve.super_user);
         let observer = printer.clone();
         let context = Arc::new(Context::new(
             session,
@@ -242,7 +244,7 @@ impl Client<'_> {
         }
         let there = matches!(wishes.files_from, Some(FilesFrom::There { .. }));
         let start = Start {
-            ids: IdMap::new(options.preserve.numeric_ids, rustix::process::geteuid().is_root()),
+            ids: IdMap::new(options.preserve.numeric_ids, options.preserve.super_user),
             reporter: if direction == Direction::Sending { Reporter::Sender } else { Reporter::Receiver },
             session,
             options,
@@ -258,14 +260,21 @@ impl Client<'_> {
             Err(failure) => return Ok(self.end_early(&failure, direction, peer)),
         };
         let context = begun.context.clone();
-        let result = transfer(begun);
+        let result = match copy_as(wishes.typed.connect.copy_as.as_deref(), self.who()) {
+            Ok(()) => transfer(begun),
+            // Captured: a server that sends is told, one that receives is left.
+            Err(refusal) if direction == Direction::Receiving => {
+                let text = String::from_utf8_lossy(&refusal.text).into_owned();
+                begun.refuse(Who::ReceivingSide, Failure::Usage { text })
+            }
+            Err(refusal) => return Err(refusal),
+        };
         let far = far_code(peer, result.as_ref().err());
         Ok(self.finish(&context, result, &printer, far, started))
     }
 
     /// Ends a run whose roles never started. The stream is closed already.
     fn end_early(&self, failure: &Failure, direction: Direction, peer: Peer) -> End {
-        use suisei_engine::observe::Who;
         let who = if direction == Direction::Sending { Who::Sender } else { Who::ReceivingSide };
         self.screen.lines(Channel::Err, &cause(who, failure));
         let code = failure.exit_code().max(far_code(peer, Some(failure)));

@@ -4,6 +4,7 @@
 //!
 //! Wire: protocol/doc/22-output.md#14-exit-codes
 
+use suisei_engine::sys::identity::{Identity, Refused};
 use suisei_engine::Failure;
 
 /// rsync's exit codes that are made here; others come from the engine or from a peer.
@@ -75,6 +76,17 @@ impl Refusal {
         self.who = Some(who);
         self
     }
+}
+
+/// Becomes the user of `--copy-as`, if there is one. `who` is the role of this end.
+pub fn copy_as(named: Option<&[u8]>, who: &str) -> Result<(), Refusal> {
+    let Some(named) = named else { return Ok(()) };
+    Identity::find(named).and_then(|identity| identity.take_on()).map_err(|refused| match refused {
+        Refused::Call { call, error } => {
+            Refusal::usage(format!("rsync: [{who}] {call} failed: {}", crate::output::reason(&error)))
+        }
+        unknown => Refusal::usage(unknown.to_string()),
+    })
 }
 
 impl From<Failure> for Refusal {

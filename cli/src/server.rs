@@ -22,7 +22,7 @@ use suisei_protocol::session::{ArgumentBlock, Direction, Session, Side};
 use suisei_protocol::wire::Reader;
 use suisei_protocol::Stop;
 
-use crate::exit::{Code, Refusal};
+use crate::exit::{copy_as, Code, Refusal};
 use crate::filters;
 use crate::glob;
 use crate::options::environment::Environment;
@@ -138,6 +138,8 @@ struct Server<'a> {
 impl Server<'_> {
     fn serve(&self, words: ServerWords, stream: Stream) -> Result<u8, Refusal> {
         let wishes = meaning::resolve(words.typed, self.environment)?;
+        let who = if self.direction == Direction::Sending { "sender" } else { "Receiver" };
+        copy_as(wishes.typed.connect.copy_as.as_deref(), who)?;
         let paths = self.paths(&wishes);
         let mut offer = wishes.offer(Side::Server, self.direction, self.environment)?;
         offer.capabilities = words.capabilities.unwrap_or_default();
@@ -162,7 +164,7 @@ impl Server<'_> {
         options.select.cvs_names = filters::personal_cvs_names(self.environment);
         let list = names_file(&wishes);
         let start = Start {
-            ids: IdMap::new(options.preserve.numeric_ids, rustix::process::geteuid().is_root()),
+            ids: IdMap::new(options.preserve.numeric_ids, options.preserve.super_user),
             names_arrive: self.direction == Direction::Sending && matches!(list, Some(NamesFile::Client)),
             session,
             options,

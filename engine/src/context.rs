@@ -11,6 +11,7 @@ use crate::ids::IdMap;
 use crate::observe::{Class, Event, Moment, Observer, Problem, What, Who};
 use crate::options::TransferOptions;
 use crate::stats::Stats;
+use crate::tree::spare_atime;
 use crate::xattrs::{self, XattrFilters};
 use crate::Failure;
 
@@ -140,6 +141,14 @@ impl Context {
             Err(Failure::Interrupted)
         } else {
             Ok(())
+        }
+    }
+
+    /// Prepares an open file for reading: its access time is left alone, if that is wanted.
+    pub fn spare_atime(&self, file: &std::fs::File) -> std::io::Result<()> {
+        match self.options.preserve.open_noatime {
+            true => spare_atime(file),
+            false => Ok(()),
         }
     }
 

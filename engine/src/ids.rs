@@ -5,20 +5,27 @@
 //! inside the first entry of that id, otherwise behind the whole list.
 //! Wire: protocol/doc/12-owners-links-xattrs-acls.md#1-owner-and-group-mapping-receiving-side-only
 
+mod rules;
+
 use std::collections::hash_map::Entry;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use suisei_protocol::flist::{IdKind, IdName};
+use suisei_protocol::session::Compat;
 
+use self::rules::Rules;
+use crate::observe::{Class, Problem, What, Who};
 use crate::sys::users;
+use crate::{Context, Failure};
 
 /// Maps the sender's ids, each once, with the answer cached. Shared by generator and receiver.
 #[derive(Debug, Default)]
 pub struct IdMap {
     numeric: bool,
-    /// Groups that this process may give files to; nothing: all.
-    own_groups: Option<Vec<u32>>,
+    root: bool,
+    /// Groups that this process may give files to, if it is not root.
+    own_groups: OnceLock<Vec<u32>>,
     known: Mutex<Known>,
 }
 
@@ -26,6 +33,8 @@ pub struct IdMap {
 struct Known {
     users: HashMap<u32, Id<u32>>,
     groups: HashMap<u32, Id<MappedGroup>>,
+    user_rules: Rules,
+    group_rules: Rules,
 }
 
 /// What is known of one id of the sender.
@@ -47,7 +56,31 @@ pub struct MappedGroup {
 impl IdMap {
     /// Starts with an empty cache. `numeric`: `--numeric-ids`. `root`: the process may chown.
     pub fn new(numeric: bool, root: bool) -> Self {
-        IdMap { numeric, own_groups: (!root).then(users::groups), known: Mutex::default() }
+        IdMap { numeric, root, own_groups: OnceLock::new(), known: Mutex::default() }
+    }
+
+    /// Reads the rules of `--usermap` and `--groupmap`; reports names that nobody has here.
+    ///
+    /// A sender that cannot tell the name of id 0 is taken to call it root.
+    pub fn read_rules(&self, ctx: &Context) -> Result<(), Failure> {
+        let rewrite = &ctx.options.rewrite;
+        let parse = |kind, text: &Option<Vec<u8>>| match text {
+            None => Ok(Rules::default()),
+            Some(text) => Rules::parse(kind, text, &mut |before, path| {
+                let what = What::Sentence { before, path, after: "" };
+                ctx.report_problem(Problem { who: Who::ReceivingSide, class: Class::Error, what });
+            })
+            .map_err(|error| Failure::Usage { text: error.to_string() }),
+        };
+        let user_rules = parse(IdKind::User, &rewrite.user_map)?;
+        let group_rules = parse(IdKind::Group, &rewrite.group_map)?;
+        let mut known = self.lock();
+        (known.user_rules, known.group_rules) = (user_rules, group_rules);
+        if !ctx.session.compat.contains(Compat::ID0_NAMES) && !self.numeric {
+            known.users.insert(0, Id::Named(b"root".to_vec()));
+            known.groups.insert(0, Id::Named(b"root".to_vec()));
+        }
+        Ok(())
     }
 
     /// Learns the sender's names; the first name of an id counts.
@@ -56,11 +89,7 @@ impl IdMap {
             return;
         }
         let mut known = self.lock();
-        for IdName { kind, id, name } in names {
-            // Number 0 keeps its number, whatever it is called.
-            if *id == 0 || name.is_empty() {
-                continue;
-            }
+        for IdName { kind, id, name } in names.iter().filter(|name| !name.name.is_empty()) {
             match kind {
                 IdKind::User => drop(known.users.entry(*id).or_insert_with(|| Id::Named(name.clone()))),
                 IdKind::Group => drop(known.groups.entry(*id).or_insert_with(|| Id::Named(name.clone()))),
@@ -70,14 +99,16 @@ impl IdMap {
 
     /// Maps a user.
     pub fn uid(&self, sender: u32) -> u32 {
-        map(&mut self.lock().users, sender, |name| name.and_then(users::user_id).unwrap_or(sender))
+        let Known { users, user_rules, .. } = &mut *self.lock();
+        map(users, sender, |name| local(user_rules, sender, name, users::user_id))
     }
 
     /// Maps a group.
     pub fn gid(&self, sender: u32) -> MappedGroup {
-        map(&mut self.lock().groups, sender, |name| {
-            let gid = name.and_then(users::group_id).unwrap_or(sender);
-            let settable = self.own_groups.as_ref().is_none_or(|own| own.contains(&gid));
+        let Known { groups, group_rules, .. } = &mut *self.lock();
+        map(groups, sender, |name| {
+            let gid = local(group_rules, sender, name, users::group_id);
+            let settable = self.root || self.own_groups.get_or_init(users::groups).contains(&gid);
             MappedGroup { gid, settable }
         })
     }
@@ -86,6 +117,12 @@ impl IdMap {
         // The maps are whole after every step.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the number here of an id: by rule, by name, or the same. Number 0 is never found by name.
+fn local(rules: &Rules, id: u32, name: Option<&[u8]>, find: impl FnOnce(&[u8]) -> Option<u32>) -> u32 {
+    let by_name = || name.filter(|_| id != 0).and_then(find);
+    rules.target(id, name).or_else(by_name).unwrap_or(id)
 }
 
 /// Returns the cached answer for an id, or keeps the one that `resolve` gives for its name.

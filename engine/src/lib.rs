@@ -7,6 +7,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod chmod;
 pub mod context;
 pub mod delta;
 pub mod failure;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use suisei_protocol::filter::Rule;
 
+use crate::chmod::Chmod;
 use crate::filter::LineEnd;
 
 /// Everything that the three roles need to know of the user's wishes.
@@ -16,6 +17,8 @@ pub struct TransferOptions {
     pub compare: Compare,
     /// Which attributes are kept.
     pub preserve: Preserve,
+    /// Which attributes become others on the way.
+    pub rewrite: Rewrite,
     /// What is deleted, and when.
     pub delete: Delete,
     /// How files get into place.
@@ -139,6 +142,8 @@ pub struct Preserve {
     pub atimes: bool,
     /// `-X`.
     pub xattrs: Xattrs,
+    /// `--open-noatime`, also by `-UU`: reading leaves access times alone, where the platform can.
+    pub open_noatime: bool,
     /// `--numeric-ids`.
     pub numeric_ids: bool,
     /// Whether the receiving process may do what only root may; with `fake_super` it acts so.
@@ -157,6 +162,17 @@ pub enum Xattrs {
     Plain,
     /// `-XX`: those too.
     All,
+}
+
+/// Attributes that become others on the way.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rewrite {
+    /// `--chmod`, of this end: a sender changes what it lists, a receiver what it was sent.
+    pub chmod: Chmod,
+    /// `--usermap`, as typed: a receiver's rules.
+    pub user_map: Option<Vec<u8>>,
+    /// `--groupmap`, as typed: a receiver's rules.
+    pub group_map: Option<Vec<u8>>,
 }
 
 /// When extraneous items are deleted.

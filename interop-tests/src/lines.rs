@@ -107,7 +107,21 @@ fn comparable_line(line: &str) -> Option<String> {
     if line.trim_start().split_once('%').is_some_and(|(front, _)| is_progress(front)) {
         return comparable_progress(line);
     }
-    Some(line.to_owned())
+    Some(without_temp_name(line))
+}
+
+/// Replaces the random part of a temp file's name that ends a quoted path.
+fn without_temp_name(line: &str) -> String {
+    let random = |at: usize| {
+        let part = line.get(at + 1..at + 7).unwrap_or_default();
+        part.len() == 6 && part.bytes().all(|b| b.is_ascii_alphanumeric()) && line[..at].contains("/.")
+    };
+    match line.find("\" failed: ").and_then(|end| end.checked_sub(7)) {
+        Some(at) if line.as_bytes()[at] == b'.' && random(at) => {
+            format!("{}.XXXXXX{}", &line[..at], &line[at + 7..])
+        }
+        _ => line.to_owned(),
+    }
 }
 
 fn is_progress(front: &str) -> bool {

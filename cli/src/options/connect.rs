@@ -97,7 +97,10 @@ pub const ROWS: &[Row] = &[
         Ok(())
     })
     .off(&["no-iconv"]),
-    valued("copy-as", "USER[:GROUP]", "copy as another user", |_, _| Ok(())).not_yet(),
+    valued("copy-as", "USER[:GROUP]", "copy as another user", |t, g| {
+        t.connect.copy_as = Some(g.value.to_vec());
+        Ok(())
+    }),
     valued("confine-root", "DIR", "keep paths of options below DIR", |_, _| Ok(())).not_yet(),
     flag("server", "run as the far end of a transfer", |t, _| {
         t.connect.server = true;

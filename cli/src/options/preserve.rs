@@ -3,7 +3,8 @@
 //! Wire: protocol/doc/12-owners-links-xattrs-acls.md#1-owner-and-group-mapping-receiving-side-only
 
 use super::row::{flag, valued, Row};
-use super::typed::Recursive;
+use super::typed::{Recursive, Typed};
+use crate::exit::Refusal;
 
 fn count(on: bool, now: u8) -> u8 {
     if on {
@@ -48,7 +49,11 @@ pub const ROWS: &[Row] = &[
         Ok(())
     })
     .letter('E'),
-    valued("chmod", "CHMOD", "change permissions on the way", |_, _| Ok(())).not_yet(),
+    valued("chmod", "CHMOD", "change permissions on the way", |t, g| {
+        t.preserve.chmod.add(g.value).map_err(|_| {
+            Refusal::usage([b"rsync: Invalid argument passed to --chmod (", g.value, b")"].concat())
+        })
+    }),
     flag("acls", "keep access control lists (with --perms)", |t, g| {
         t.preserve.acls = g.on;
         t.preserve.perms |= g.on;
@@ -114,6 +119,7 @@ pub const ROWS: &[Row] = &[
     .off(&["no-times", "no-t"]),
     flag("atimes", "keep access times", |t, g| {
         t.preserve.atimes = count(g.on, t.preserve.atimes);
+        t.preserve.open_noatime |= t.preserve.atimes > 1;
         Ok(())
     })
     .letter('U')
@@ -122,8 +128,7 @@ pub const ROWS: &[Row] = &[
         t.preserve.open_noatime = g.on;
         Ok(())
     })
-    .off(&["no-open-noatime"])
-    .not_yet(),
+    .off(&["no-open-noatime"]),
     flag("crtimes", "keep creation times", |t, g| {
         t.preserve.crtimes = g.on;
         Ok(())
@@ -154,30 +159,51 @@ pub const ROWS: &[Row] = &[
         Ok(())
     })
     .off(&["no-numeric-ids"]),
-    valued("usermap", "STRING", "map user names", |t, g| {
-        t.preserve.user_map = Some(g.value.to_vec());
-        t.preserve.owner = true;
-        Ok(())
-    })
-    .not_yet(),
-    valued("groupmap", "STRING", "map group names", |t, g| {
-        t.preserve.group_map = Some(g.value.to_vec());
-        t.preserve.group = true;
-        Ok(())
-    })
-    .not_yet(),
+    valued("usermap", "STRING", "map user names", |t, g| user_map(t, g.value.to_vec(), false)),
+    valued("groupmap", "STRING", "map group names", |t, g| group_map(t, g.value.to_vec(), false)),
     valued("chown", "USER:GROUP", "give everything to USER and GROUP", |t, g| {
         let mut parts = g.value.splitn(2, |&b| b == b':');
-        let star = |name: &[u8]| [b"*:", name].concat();
-        if let Some(user) = parts.next().filter(|name| !name.is_empty()) {
-            t.preserve.user_map = Some(star(user));
-            t.preserve.owner = true;
+        let mut star = || parts.next().filter(|name| !name.is_empty()).map(|name| [b"*:", name].concat());
+        if let Some(map) = star() {
+            user_map(t, map, true)?;
         }
-        if let Some(group) = parts.next().filter(|name| !name.is_empty()) {
-            t.preserve.group_map = Some(star(group));
-            t.preserve.group = true;
+        if let Some(map) = star() {
+            group_map(t, map, true)?;
         }
         Ok(())
-    })
-    .not_yet(),
+    }),
 ];
+
+fn user_map(t: &mut Typed, map: Vec<u8>, by_chown: bool) -> Result<(), Refusal> {
+    let p = &mut t.preserve;
+    check_map(&p.user_map, p.by_chown.0, by_chown, ["--usermap", "user"])?;
+    (p.user_map, p.by_chown.0) = (Some(map), by_chown);
+    // A server is told by its own letter.
+    p.owner |= !t.connect.server;
+    Ok(())
+}
+
+fn group_map(t: &mut Typed, map: Vec<u8>, by_chown: bool) -> Result<(), Refusal> {
+    let p = &mut t.preserve;
+    check_map(&p.group_map, p.by_chown.1, by_chown, ["--groupmap", "group"])?;
+    (p.group_map, p.by_chown.1) = (Some(map), by_chown);
+    p.group |= !t.connect.server;
+    Ok(())
+}
+
+/// Refuses a second map of one kind.
+fn check_map(
+    earlier: &Option<Vec<u8>>,
+    was_chown: bool,
+    is_chown: bool,
+    [option, kind]: [&str; 2],
+) -> Result<(), Refusal> {
+    let text = match (was_chown, is_chown) {
+        _ if earlier.is_none() => return Ok(()),
+        (true, true) => format!("You can only specify a {kind}-affecting --chown once."),
+        (true, false) => format!("{option} conflicts with prior --chown."),
+        (false, true) => format!("--chown conflicts with prior {option}."),
+        (false, false) => format!("You can only specify {option} once."),
+    };
+    Err(Refusal::usage(format!("rsync: {text}")))
+}

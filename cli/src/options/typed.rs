@@ -2,6 +2,8 @@
 //!
 //! Rows write it in command-line order; [`super::meaning`] reads it once everything is known.
 
+use suisei_engine::chmod::Chmod;
+
 /// Everything that was typed.
 #[derive(Debug, Clone, Default)]
 pub struct Typed {
@@ -113,6 +115,9 @@ pub struct Preserve {
     pub super_user: Option<bool>,
     pub user_map: Option<Vec<u8>>,
     pub group_map: Option<Vec<u8>>,
+    /// Whether `--chown` gave the maps: users, groups.
+    pub by_chown: (bool, bool),
+    pub chmod: Chmod,
 }
 
 /// How the destination changes.
@@ -297,6 +302,7 @@ pub struct Connect {
     pub password_file: Option<Vec<u8>>,
     pub no_motd: bool,
     pub iconv: Option<Vec<u8>>,
+    pub copy_as: Option<Vec<u8>>,
     pub server: bool,
     pub sender: bool,
 }

@@ -9,6 +9,7 @@ use suisei_engine::options::{
     self as engine, DeleteWhen, ItemDetail, Limits, Partial, Report, SourceLinks, TransferOptions,
 };
 use suisei_engine::run::{allows_incremental, layout, needs};
+use suisei_engine::sys::identity::Identity;
 use suisei_protocol::charset::Charset;
 use suisei_protocol::filter::Rule;
 use suisei_protocol::session::{Capabilities, CompressWish, Direction, Offer, Side, SumChoice, Version};
@@ -79,6 +80,11 @@ impl Wishes {
                 modify_window: t.select.modify_window.unwrap_or(0),
             },
             preserve: self.preservation(),
+            rewrite: engine::Rewrite {
+                chmod: t.preserve.chmod.clone(),
+                user_map: t.preserve.user_map.clone(),
+                group_map: t.preserve.group_map.clone(),
+            },
             delete: engine::Delete {
                 when: self.deletion_time(version),
                 excluded: t.change.delete_excluded,
@@ -149,7 +155,11 @@ impl Wishes {
 
     fn preservation(&self) -> engine::Preserve {
         let p = &self.typed.preserve;
-        let root = rustix::process::geteuid().is_root();
+        let root = match &self.typed.connect.copy_as {
+            None => rustix::process::geteuid().is_root(),
+            // Who is not there is refused later, where stock does.
+            Some(named) => Identity::find(named).is_ok_and(|identity| identity.is_root()),
+        };
         engine::Preserve {
             links: p.links,
             perms: p.perms,
@@ -169,6 +179,7 @@ impl Wishes {
                 1 => engine::Xattrs::Plain,
                 _ => engine::Xattrs::All,
             },
+            open_noatime: p.open_noatime,
             numeric_ids: p.numeric_ids,
             super_user: p.super_user.unwrap_or(root),
             fake_super: false,

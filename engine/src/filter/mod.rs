@@ -17,3 +17,4 @@ mod pattern;
 pub use chain::{Chain, FilterSide, Verdict};
 pub use file::LineEnd;
 pub use parse::{FilterError, RuleParser};
+pub(crate) use pattern::Wild;

@@ -126,6 +126,22 @@ fn last_components(text: &[u8], n: usize) -> Option<&[u8]> {
     }
 }
 
+/// A pattern that is tried against a whole text, outside of any path.
+#[derive(Debug, Clone)]
+pub(crate) struct Wild(Tokens);
+
+impl Wild {
+    /// Prepares a pattern.
+    pub(crate) fn new(pattern: &[u8]) -> Self {
+        Wild(tokenize(pattern))
+    }
+
+    /// Whether it matches the whole text.
+    pub(crate) fn matches(&self, text: &[u8]) -> bool {
+        wildmatch(&self.0, text)
+    }
+}
+
 /// A wild pattern in pieces; nothing if it can never match.
 type Tokens = Option<Vec<Token>>;
 

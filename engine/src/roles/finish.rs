@@ -38,7 +38,11 @@ impl Finisher {
         }
         for (path, permissions) in self.loosened.iter().rev() {
             let want = Attributes { permissions: Some(*permissions), ..Attributes::default() };
-            apply(ctx, tree, path.as_path(), &want);
+            if let Err(failed) = apply(ctx, tree, path.as_path(), &want) {
+                let full = tree.full_name(path.as_path());
+                let what = What::Reason { text: failed.call, path: &full, error: &failed.error };
+                ctx.report_problem(Problem { who: Who::Generator, class: Class::Transfer, what });
+            }
         }
     }
 }
@@ -55,11 +59,12 @@ pub fn restore_time(ctx: &Context, tree: &Tree, path: RelPath<'_>, entry: EntryR
         return;
     }
     let times = Times { mtime: Some((entry.mtime(), entry.mtime_nsec())), atime: None };
-    apply(ctx, tree, path, &Attributes { times: Some(times), ..Attributes::default() });
+    // Who may not set it was told when the directory was dressed.
+    let _ = apply(ctx, tree, path, &Attributes { times: Some(times), ..Attributes::default() });
 }
 
 /// Applies attributes to a directory, or to the one that a symlink stands for where it may.
-fn apply(ctx: &Context, tree: &Tree, path: RelPath<'_>, want: &Attributes) {
+fn apply(ctx: &Context, tree: &Tree, path: RelPath<'_>, want: &Attributes) -> Result<(), NotApplied> {
     let applied = || -> io::Result<Result<(), NotApplied>> {
         let parent = tree.parent(path)?;
         match parent.stat(path.name())? {
@@ -72,11 +77,7 @@ fn apply(ctx: &Context, tree: &Tree, path: RelPath<'_>, want: &Attributes) {
             _ => Ok(Ok(())),
         }
     };
-    if let Ok(Err(failed)) = applied() {
-        let full = tree.full_name(path);
-        let what = What::Reason { text: failed.call, path: &full, error: &failed.error };
-        ctx.report_problem(Problem { who: Who::Generator, class: Class::Transfer, what });
-    }
+    applied().unwrap_or(Ok(()))
 }
 
 #[cfg(test)]

@@ -72,6 +72,14 @@ pub struct Begun {
     pub names: Option<Names>,
 }
 
+impl Begun {
+    /// Ends a run before its roles start, and tells the peer.
+    pub fn refuse(self, who: Who, failure: Failure) -> Result<(), Failure> {
+        self.connection.fail(who, failure);
+        self.connection.end()
+    }
+}
+
 /// Exchanges what precedes the file list and starts the link's threads.
 pub fn begin(start: Start) -> Result<Begun, Failure> {
     let Start { session, mut options, observer, notices, reporter, ids, interrupted, stream, .. } = start;

@@ -33,6 +33,7 @@ pub(super) fn begin<L: Handover>(
     if ctx.reporter == Reporter::Receiver {
         ctx.report(Event::ListStarted { incremental });
     }
+    ctx.ids.read_rules(ctx)?;
     let mut replay = VecDeque::new();
     let mut list = FirstList::default();
     read_list(inbox, &mut replay, &mut list)?;

@@ -195,12 +195,13 @@ fn sum_of(ctx: &Context, base: &Base, wire: &[u8]) -> io::Result<Box<[u8]>> {
 pub(crate) fn open(ctx: &Context, base: &Base, wire: &[u8]) -> io::Result<(std::fs::File, Meta)> {
     let dir = base.parent(wire)?;
     let devices = Devices::content_if(ctx.options.select.copy_devices);
-    match dir.open_content(last(wire), devices) {
+    let opened = match dir.open_content(last(wire), devices) {
         Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) && follows_last(ctx) => {
             dir.open_content_following(last(wire), devices)
         }
         opened => opened,
-    }
+    };
+    opened.and_then(|(file, meta)| ctx.spare_atime(&file).map(|()| (file, meta)))
 }
 
 /// Returns the last component.

@@ -31,6 +31,7 @@ use crate::failure::reason;
 use crate::filter::{Chain, FilterSide};
 use crate::observe::{Class, Event, Note, Who};
 use crate::options::SourceLinks;
+use crate::sys::users;
 use crate::tree::{Dir, Meta};
 use crate::{unconverted, Context, Failure};
 
@@ -365,7 +366,13 @@ impl<'c> Lister<'c> {
         let ctx = self.ctx;
         ctx.check_interrupt()?;
         let base = &scan.base;
-        let opened = base.dir(wire).and_then(|dir| dir.list().map(|members| (dir, members)));
+        let opened = base.dir(wire).and_then(|dir| {
+            let members = match ctx.options.preserve.open_noatime {
+                true => dir.list_sparing_atime()?,
+                false => dir.list()?,
+            };
+            Ok((dir, members))
+        });
         let (dir, members) = match opened {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -507,7 +514,7 @@ impl<'c> Lister<'c> {
         let size = if kind.is_device() || kind.is_special() { 0 } else { meta.size };
         let entry = NewEntry {
             path: wire,
-            mode: meta.mode,
+            mode: ctx.options.rewrite.chmod.apply(meta.mode, users::umask()),
             size,
             mtime: meta.mtime,
             mtime_nsec: meta.mtime_nsec,

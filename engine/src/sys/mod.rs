@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 pub mod copy;
+pub mod identity;
 pub mod meta;
 pub mod nodes;
 pub mod open;

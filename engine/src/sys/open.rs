@@ -61,6 +61,20 @@ pub fn reopen_dir(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(openat(dir, c".", DIRECTORY, Mode::empty())?)
 }
 
+/// Makes reading of an open file or directory leave its access time alone. Only its owner and root
+/// may (EPERM). Systems without the means do nothing, as in stock.
+#[cfg(target_os = "linux")]
+pub fn spare_atime(fd: impl AsFd) -> io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(&fd)?;
+    Ok(rustix::fs::fcntl_setfl(&fd, flags | OFlags::NOATIME)?)
+}
+
+/// Does nothing: access times cannot be spared here.
+#[cfg(not(target_os = "linux"))]
+pub fn spare_atime(_fd: impl AsFd) -> io::Result<()> {
+    Ok(())
+}
+
 /// Opens the directory that the platform finds at `path`, from the working directory.
 pub fn open_ambient_dir(path: &[u8]) -> io::Result<OwnedFd> {
     Ok(open_or_search(|flags| openat(CWD, path, flags, Mode::empty()))?)

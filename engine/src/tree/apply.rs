@@ -1,4 +1,4 @@
-//! Attributes that are to be set, in the one order that keeps them: owner, mode, times.
+//! Attributes that are to be set, in the one order that keeps them: owner, times, mode.
 
 use std::io;
 
@@ -46,40 +46,32 @@ impl From<NotApplied> for io::Error {
     }
 }
 
-/// Sets what `now` does not already satisfy. A step that fails does not stop those behind it; the
-/// first failure is returned.
+/// Sets what `now` does not already satisfy: owner, times, mode. A step that fails ends it, as in
+/// stock: what could not be given away keeps a mode that is safe.
 pub(super) fn apply(target: Target<'_>, now: &Meta, want: &Attributes) -> Result<(), NotApplied> {
-    let mut failed = None;
-    let mut note = |call, result: io::Result<()>| {
-        if let (None, Err(error)) = (&failed, result) {
-            failed = Some(NotApplied { call, error });
-        }
-    };
-
+    let failed = |call: &'static str| move |error| NotApplied { call, error };
     let uid = want.uid.filter(|&uid| uid != now.uid);
     let gid = want.gid.filter(|&gid| gid != now.gid);
     let chowned = uid.is_some() || gid.is_some();
     if chowned {
-        note("chown", target.chown(uid, gid));
+        target.chown(uid, gid).map_err(failed("chown"))?;
     }
-
-    if now.kind() != FileKind::Symlink {
-        // A chown takes setuid and setgid away, wanted or not.
-        let lost = chowned && now.mode.permissions() & 0o6000 != 0;
-        let permissions = want.permissions.unwrap_or(now.mode.permissions()) & 0o7777;
-        if permissions != now.mode.permissions() || lost {
-            note("failed to set permissions on", target.chmod(permissions));
-        }
-    }
-
     if let Some(times) = want.times {
         let times = Times {
             mtime: times.mtime.filter(|&mtime| mtime != (now.mtime, now.mtime_nsec)),
             atime: times.atime.filter(|&atime| atime != (now.atime, now.atime_nsec)),
         };
         if times.mtime.is_some() || times.atime.is_some() {
-            note("failed to set times on", target.set_times(&times));
+            target.set_times(&times).map_err(failed("failed to set times on"))?;
         }
     }
-    failed.map_or(Ok(()), Err)
+    if now.kind() != FileKind::Symlink {
+        // A chown takes setuid and setgid away, wanted or not.
+        let lost = chowned && now.mode.permissions() & 0o6000 != 0;
+        let permissions = want.permissions.unwrap_or(now.mode.permissions()) & 0o7777;
+        if permissions != now.mode.permissions() || lost {
+            target.chmod(permissions).map_err(failed("failed to set permissions on"))?;
+        }
+    }
+    Ok(())
 }

@@ -155,12 +155,23 @@ impl Dir {
 
     /// Lists the members, without `.` and `..`, in no order.
     pub fn list(&self) -> io::Result<Vec<DirMember>> {
+        self.list_prepared(|_| Ok(()))
+    }
+
+    /// The same, with the access time of the directory left alone.
+    pub fn list_sparing_atime(&self) -> io::Result<Vec<DirMember>> {
+        self.list_prepared(|dir| open::spare_atime(dir))
+    }
+
+    fn list_prepared(&self, prepare: impl Fn(&OwnedFd) -> io::Result<()>) -> io::Result<Vec<DirMember>> {
         if self.is_missing() {
             return Ok(Vec::new());
         }
         // Listing moves the position of a descriptor: use one that nobody shares.
+        let dir = open::reopen_dir(self.held()?)?;
+        prepare(&dir)?;
         let mut members = Vec::new();
-        for member in rustix::fs::Dir::new(open::reopen_dir(self.held()?)?)? {
+        for member in rustix::fs::Dir::new(dir)? {
             let member = member?;
             let name = member.file_name().to_bytes();
             if name != b"." && name != b".." {

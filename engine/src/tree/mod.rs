@@ -10,6 +10,7 @@ mod meta;
 mod temp;
 mod tree;
 
+pub use crate::sys::open::spare_atime;
 pub use crate::sys::xattr::Held as HeldItem;
 pub use apply::{Attributes, NotApplied, Times};
 pub use dir::{Devices, Dir, DirMember};

@@ -378,6 +378,10 @@ pub struct OwnedEntry {
 }
 
 impl OwnedEntry {
+    pub(super) fn fixed_mut(&mut self) -> &mut Fixed {
+        &mut self.fixed
+    }
+
     pub(super) fn set_flags(&mut self, flags: EntryFlags) {
         self.fixed.flags = flags;
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::entry::Fixed;
 use super::{
-    compare, DirNdx, EntryFlags, EntryRef, Extra, HardLink, IdName, IoErrors, Ndx, NewEntry, Order,
+    compare, DirNdx, EntryFlags, EntryRef, Extra, HardLink, IdName, IoErrors, Mode, Ndx, NewEntry, Order,
     OwnedEntry,
 };
 use crate::error::Misuse;
@@ -140,6 +140,21 @@ impl Segment {
         let mut copy = self.clone();
         for old in copy.extras.iter_mut().filter_map(|extra| extra.link_target.as_mut()) {
             *old = target(old).into();
+        }
+        copy
+    }
+
+    /// Returns a copy in which every entry, and the directory that is listed, has the mode that
+    /// `mode` gives it. The type stays.
+    pub fn map_modes(&self, mode: impl Fn(Mode) -> Mode) -> Segment {
+        let changed = |fixed: &mut Fixed| {
+            let old = u32::from(fixed.mode);
+            fixed.mode = (old & 0o170_000 | mode(Mode(old)).permissions()) as u16;
+        };
+        let mut copy = self.clone();
+        copy.entries.iter_mut().for_each(changed);
+        if let Some((_, dir)) = &mut copy.dir {
+            changed(Arc::make_mut(dir).fixed_mut());
         }
         copy
     }

@@ -65,7 +65,9 @@ impl Generator<'_> {
             kind = Some(BasisKind::Backup);
         }
         let whole = Basis::whole(kind.filter(|kind| *kind == BasisKind::PartialDir));
-        let (file, meta) = match dir.open_content(path.name(), self.disk.devices()) {
+        let opened = dir.open_content(path.name(), self.disk.devices());
+        let opened = opened.and_then(|(file, meta)| self.ctx.spare_atime(&file).map(|()| (file, meta)));
+        let (file, meta) = match opened {
             Ok(open) => open,
             Err(error) => {
                 self.disk.pair(Class::Error, "failed to open \"", path, b"\", continuing", &error);

@@ -64,8 +64,8 @@ impl Generator<'_> {
         make: &dyn Fn(&Dir, &[u8]) -> io::Result<()>,
     ) -> Result<Outcome, Failure> {
         if self.has_same_value(entry, path, &spot) {
-            if let (Some(dir), Some(meta), false) = (&spot.dir, &spot.meta, self.disk.is_dry()) {
-                self.disk.dress(dir, path, entry, Some(meta), meta);
+            if let (Some(dir), Some(meta), false) = (&spot.dir, spot.meta, self.disk.is_dry()) {
+                spot.meta = Some(self.disk.dress(dir, path, entry, Some(&meta), &meta));
             }
             self.unchanged(ndx, entry, path, &spot)?;
             return Ok(Outcome::Done);

@@ -215,7 +215,8 @@ impl Generator<'_> {
             },
         };
         let mut want = attributes::wanted(self.ctx, entry, existing, &made);
-        want.times = None;
+        // Whoever may not set the time of a directory is told now; it comes last.
+        want.times = want.times.filter(|_| existing.is_some());
         let last = want.permissions.unwrap_or(made.mode.permissions());
         if !self.ctx.options.preserve.super_user && last & 0o700 != 0o700 {
             want.permissions = Some(last | 0o700);

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use suisei_protocol::flist::{EntryRef, FileKind, RelPath};
+use suisei_protocol::flist::{EntryRef, FileKind, Mode, RelPath};
 use suisei_protocol::sum::FileSum;
 
 use crate::observe::{Class, Problem, What, Who};
@@ -76,7 +76,8 @@ impl Disk<'_> {
     }
 
     /// Gives the item at `path` the attributes of its entry. `existing` is what stood there
-    /// before, `made` what stands there now.
+    /// before, `made` what stands there now. Returns what its item is to be compared with: stock
+    /// looks again at what a change of owner may have taken setuid or setgid from.
     pub fn dress(
         &self,
         dir: &Dir,
@@ -84,17 +85,25 @@ impl Disk<'_> {
         entry: EntryRef<'_>,
         existing: Option<&Meta>,
         made: &Meta,
-    ) {
+    ) -> Meta {
         let want = attributes::wanted(self.ctx, entry, existing, made);
         if let Err(failed) = dir.apply(path.name(), made, &want) {
             self.not_applied(path, &failed);
+            return *made;
         }
+        let (uid, gid) = (want.uid.unwrap_or(made.uid), want.gid.unwrap_or(made.gid));
+        let mode = made.mode.0;
+        if (uid, gid) == (made.uid, made.gid) || mode & 0o6000 == 0 {
+            return *made;
+        }
+        let kept = if mode & 0o010 == 0 { 0o2000 } else { 0 };
+        Meta { uid, gid, mode: Mode(mode & !0o6000 | mode & kept), ..*made }
     }
 
     /// Gives a new item its attributes.
     pub fn dress_new(&self, dir: &Dir, path: RelPath<'_>, entry: EntryRef<'_>) {
         match dir.stat(path.name()) {
-            Ok(Some(made)) => self.dress(dir, path, entry, None, &made),
+            Ok(Some(made)) => drop(self.dress(dir, path, entry, None, &made)),
             Ok(None) => {}
             Err(error) => self.reason("recv_generator: failed to stat", path, &error),
         }
@@ -116,12 +125,13 @@ impl Disk<'_> {
         }
     }
 
-    /// Whether the content of a regular file has this sum. What cannot be read differs.
+    /// Whether the content of a regular file has this sum.
     pub fn has_sum(&self, spot: &Spot, path: RelPath<'_>, sum: &[u8]) -> bool {
         let Some(dir) = &spot.dir else { return false };
         let session = &self.ctx.session;
         let summed = || -> io::Result<bool> {
             let (mut file, _) = dir.open_content(path.name(), self.devices())?;
+            self.ctx.spare_atime(&file)?;
             let mut hasher = FileSum::unseeded(session.list_sum);
             let mut buffer = vec![0; 256 * 1024];
             loop {
@@ -131,7 +141,8 @@ impl Disk<'_> {
                 }
             }
         };
-        summed().unwrap_or(false)
+        // The sum of what cannot be read is zeros, here as at the sender.
+        summed().unwrap_or_else(|_| sum.iter().all(|&byte| byte == 0))
     }
 
     /// Reports `CALL "PATH" failed: REASON`.

@@ -171,7 +171,7 @@ impl Generator<'_> {
             }
             Verdict::NothingToAppend => Ok(Outcome::Passed),
             Verdict::UpToDate => {
-                self.up_to_date(ndx, entry, path, &spot)?;
+                self.up_to_date(ndx, entry, path, spot)?;
                 Ok(Outcome::Done)
             }
             Verdict::Transfer => {
@@ -257,13 +257,13 @@ impl Generator<'_> {
         ndx: Ndx,
         entry: EntryRef<'_>,
         path: RelPath<'_>,
-        spot: &Spot,
+        mut spot: Spot,
     ) -> Result<(), Failure> {
-        if let (Some(dir), Some(meta), false) = (&spot.dir, &spot.meta, self.disk.is_dry()) {
-            self.disk.dress(dir, path, entry, Some(meta), meta);
+        if let (Some(dir), Some(meta), false) = (&spot.dir, spot.meta, self.disk.is_dry()) {
+            spot.meta = Some(self.disk.dress(dir, path, entry, Some(&meta), &meta));
             self.drop_partial(path);
         }
-        self.unchanged(ndx, entry, path, spot)
+        self.unchanged(ndx, entry, path, &spot)
     }
 
     /// Reports an item whose content or value is right.

@@ -85,6 +85,7 @@ impl Bases<'_> {
             }
             Place::Backup => self.backups?.open(self.tree, self.path).ok()?,
         };
+        self.ctx.spare_atime(&file).ok()?;
         Some(Basis { file, place })
     }
 }

@@ -88,14 +88,24 @@ impl Receiver<'_> {
         if !self.failed_once.contains(&ndx) {
             self.count_new(entry, item);
         }
-        self.report(Moment::Begun, ndx, entry, item, head, &Moved::default());
+        // The client of a pull names what it has begun; elsewhere the sender speaks, who does not
+        // know if there is a place for it.
+        let is_early = self.ctx.options.dry_run || self.ctx.session.direction == Direction::Sending;
+        if is_early {
+            self.report(Moment::Begun, ndx, entry, item, head, &Moved::default());
+        }
         if self.ctx.options.dry_run {
             self.report(Moment::Finished, ndx, entry, item, head, &Moved::default());
             return Ok(());
         }
         self.meter.begin(&self.list, ndx, entry.size());
         let read_before = inbox.bytes_read();
-        let (fate, mut moved) = self.receive(inbox, ndx, entry, item, head)?;
+        let Some((fate, mut moved)) = self.receive(inbox, ndx, entry, item, head)? else {
+            if is_early {
+                self.report(Moment::Finished, ndx, entry, item, head, &Moved::default());
+            }
+            return self.tell(FromReceiver::Finished(ndx, Fate::Failed));
+        };
         if self.ctx.session.compressor != Compressor::None {
             moved.data = inbox.bytes_read() - read_before;
         }
@@ -135,6 +145,7 @@ impl Receiver<'_> {
         }));
     }
 
+    /// Receives the data; nothing, after a word about it, where there is no place for it.
     fn receive<L: Handover>(
         &mut self,
         inbox: &mut impl Inbox<ToReceiver<L>>,
@@ -142,7 +153,7 @@ impl Receiver<'_> {
         entry: EntryRef<'_>,
         item: &Item,
         head: SumHead,
-    ) -> Result<(Fate, Moved), Failure> {
+    ) -> Result<Option<(Fate, Moved)>, Failure> {
         let is_redo = self.failed_once.contains(&ndx);
         let path = self.destination.path(entry);
         let spot = match Spot::find(self.ctx, self.destination, path) {
@@ -150,7 +161,7 @@ impl Receiver<'_> {
             Err(error) => {
                 self.site().problem("mkstemp", &self.destination.tree.full_name(path), &error);
                 discard(inbox, None, head)?;
-                return Ok((Fate::Failed, Moved::default()));
+                return Ok(None);
             }
         };
         let bases = Bases {
@@ -166,8 +177,11 @@ impl Receiver<'_> {
         let Some(draft) = self.workshop.draft(self.ctx, self.destination, &spot, entry.mode().permissions())
         else {
             discard(inbox, basis.as_ref().map(|basis| &basis.file), head)?;
-            return Ok((Fate::Failed, Moved::default()));
+            return Ok(None);
         };
+        if self.ctx.session.direction == Direction::Receiving {
+            self.report(Moment::Begun, ndx, entry, item, head, &Moved::default());
+        }
         let used = basis.as_ref().map(|basis| basis.place);
         let result = self.fill(inbox, &draft, basis.as_ref(), entry, head, is_redo);
         let (content, sum) = match result {
@@ -191,7 +205,7 @@ impl Receiver<'_> {
             self.ctx.report_problem(Problem { who: WHO, class: Class::Transfer, what });
         }
         if content.is_cut || content.sum.as_ref().is_some_and(|ours| *ours != sum) {
-            return Ok((self.mismatch(draft, entry, &spot, is_redo), moved));
+            return Ok(Some((self.mismatch(draft, entry, &spot, is_redo), moved)));
         }
         let fate = match self.site().place(draft, ndx, entry, &spot, is_redo)? {
             Placed::InPlace => {
@@ -206,7 +220,7 @@ impl Receiver<'_> {
             }
             Placed::Not => Fate::Failed,
         };
-        Ok((fate, moved))
+        Ok(Some((fate, moved)))
     }
 
     /// Reads the data of a file into its output. A failure comes with whether data had arrived.

@@ -35,6 +35,7 @@ use crate::link::{Handover, Inbox};
 use crate::observe::{Event, ItemReport, Moment, Who};
 use crate::options::Remove;
 use crate::source::links::MUNGED;
+use crate::sys::users;
 use crate::{unconverted, Context, Failure};
 
 pub use output::check_temp_dir;
@@ -89,7 +90,7 @@ impl Receiver<'_> {
     ) -> Result<(), Failure> {
         match message {
             ToReceiver::Segment(segment) => {
-                let segment = self.decoded(segment);
+                let segment = self.rewritten(self.decoded(segment));
                 self.learn(&segment);
                 let segment = self.prune(self.munge(segment));
                 self.list.push(segment.clone());
@@ -172,6 +173,16 @@ impl Receiver<'_> {
         let rules = Chain::new(&options.select.filters, FilterSide::Receiver, options.delete.excluded);
         let is_kept = |entry: EntryRef<'_>| rules.verdict(entry.path(), true).is_excluded();
         Arc::new(segment.without_empty_dirs(&is_kept))
+    }
+
+    /// Changes the modes of a remote sender's list, if that is asked of this end (`--chmod`). The
+    /// link's decoder has its own copy.
+    fn rewritten(&self, segment: Arc<Segment>) -> Arc<Segment> {
+        let chmod = &self.ctx.options.rewrite.chmod;
+        if chmod.is_empty() || self.ctx.session.direction != Direction::Receiving {
+            return segment;
+        }
+        Arc::new(segment.map_modes(|mode| chmod.apply(mode, users::umask())))
     }
 
     /// Takes what a segment brings beside its entries. Where both roles share the counters, the
