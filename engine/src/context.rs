@@ -11,7 +11,7 @@ use crate::ids::IdMap;
 use crate::observe::{Class, Event, Moment, Observer, Problem, What, Who};
 use crate::options::TransferOptions;
 use crate::stats::Stats;
-use crate::tree::spare_atime;
+use crate::tree::{spare_atime, Privileges};
 use crate::xattrs::{self, XattrFilters};
 use crate::Failure;
 
@@ -77,6 +77,14 @@ impl Context {
             interrupted,
             io_errors: AtomicU8::new(0),
             transfer_error: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns where metadata is kept that only root may set.
+    pub fn privileges(&self) -> Privileges {
+        match self.options.preserve.fake_super {
+            true => Privileges::Stored,
+            false => Privileges::Real,
         }
     }
 

@@ -115,6 +115,9 @@ pub fn resolve(mut typed: Typed, environment: &Environment) -> Result<Wishes, Re
     let suffix = suffix(&typed)?;
     let backup_dir = typed.change.backup_dir.clone().filter(|dir| !is_here(dir));
     let (partial_dir, partial_dir_is_default) = partial_dir(&typed, environment);
+    if typed.preserve.fake_super && typed.preserve.xattrs > 1 {
+        return Err(Refusal::usage("rsync: --fake-super conflicts with -XX"));
+    }
     check_places(&typed)?;
     check_basis_dirs(&typed)?;
     let inplace = typed.change.inplace || typed.change.append != Append::Off;

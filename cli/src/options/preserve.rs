@@ -150,10 +150,15 @@ pub const ROWS: &[Row] = &[
     .off(&["no-omit-link-times", "no-J"]),
     flag("super", "let the receiver do what only root may", |t, g| {
         t.preserve.super_user = Some(g.on);
+        t.preserve.fake_super = false;
         Ok(())
     })
     .off(&["no-super"]),
-    flag("fake-super", "keep privileged attributes in extended ones", |_, _| Ok(())).not_yet(),
+    flag("fake-super", "keep privileged attributes in extended ones", |t, _| {
+        t.preserve.super_user = None;
+        t.preserve.fake_super = true;
+        Ok(())
+    }),
     flag("numeric-ids", "use ids as they are, never by name", |t, g| {
         t.preserve.numeric_ids = g.on;
         Ok(())

@@ -113,6 +113,7 @@ pub struct Preserve {
     pub xattrs: u8,
     pub numeric_ids: bool,
     pub super_user: Option<bool>,
+    pub fake_super: bool,
     pub user_map: Option<Vec<u8>>,
     pub group_map: Option<Vec<u8>>,
     /// Whether `--chown` gave the maps: users, groups.

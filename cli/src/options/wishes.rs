@@ -181,8 +181,8 @@ impl Wishes {
             },
             open_noatime: p.open_noatime,
             numeric_ids: p.numeric_ids,
-            super_user: p.super_user.unwrap_or(root),
-            fake_super: false,
+            super_user: p.super_user.unwrap_or(root) || p.fake_super,
+            fake_super: p.fake_super,
         }
     }
 

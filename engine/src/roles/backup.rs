@@ -14,7 +14,7 @@ use suisei_protocol::flist::{FileKind, RelPath};
 
 use crate::observe::{Class, Event, Note, Problem, What, Who};
 use crate::sys::copy::{copy_contents, Holes};
-use crate::tree::{Attributes, Devices, Dir, Meta, SymlinkPolicy, Times, Tree};
+use crate::tree::{Attributes, Devices, Dir, Meta, Privileges, SymlinkPolicy, Times, Tree};
 use crate::Context;
 
 /// What is left under the item's own name.
@@ -42,6 +42,7 @@ struct BackupDir {
     named: Vec<u8>,
     /// Below the destination, unless it is absolute.
     path: Vec<u8>,
+    privileges: Privileges,
     tree: OnceLock<Arc<Tree>>,
 }
 
@@ -66,6 +67,7 @@ impl Backups {
                 Some(b'/') => named.clone(),
                 _ => destination.full_name(RelPath::new(named)),
             },
+            privileges: destination.privileges(),
             tree: OnceLock::new(),
         });
         Some(Backups { suffix: place.backup_suffix.clone(), dir })
@@ -142,7 +144,7 @@ impl BackupDir {
             return Ok(tree.clone());
         }
         let tree = Tree::create(Path::new(OsStr::from_bytes(&self.path)), SymlinkPolicy::Refuse)?;
-        Ok(self.tree.get_or_init(|| Arc::new(tree)).clone())
+        Ok(self.tree.get_or_init(|| Arc::new(tree.keeping(self.privileges))).clone())
     }
 }
 

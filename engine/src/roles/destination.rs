@@ -142,6 +142,7 @@ impl Resolution<'_> {
     fn enter(&self, path: &[u8]) -> Result<Destination, Failure> {
         // A directory that may not be searched can be held, but nothing below it reached.
         let opened = Tree::open_trusted(as_path(path), self.links)
+            .map(|tree| tree.keeping(self.ctx.privileges()))
             .and_then(|tree| tree.root().check_search().map(|()| tree));
         match opened {
             Ok(tree) => Ok(Destination { tree: Arc::new(tree), rename: None, is_new: false }),
@@ -214,7 +215,7 @@ impl Resolution<'_> {
     fn single(&self, parent: &[u8], name: &[u8]) -> Result<Destination, Failure> {
         match Tree::open_trusted(as_path(parent), self.links) {
             Ok(tree) => Ok(Destination {
-                tree: Arc::new(tree),
+                tree: Arc::new(tree.keeping(self.ctx.privileges())),
                 rename: Some(RelPathBuf::new(name.to_vec())),
                 is_new: false,
             }),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use suisei_protocol::flist::RelPath;
 
 use crate::options::SourceLinks;
-use crate::tree::{Dir, Meta, SymlinkPolicy, Tree};
+use crate::tree::{Dir, Meta, Privileges, SymlinkPolicy, Tree};
 
 /// Own trees up to this many; further arguments share the working directory's where they can.
 const TREES_MAX: usize = 64;
@@ -104,6 +104,7 @@ impl Base {
 #[derive(Debug)]
 pub(super) struct Bases {
     links: SourceLinks,
+    privileges: Privileges,
     opened: HashMap<Vec<u8>, Arc<Base>>,
     /// Behind symlinks of `-R` arguments: by named directory and the part of the wire path.
     behind: HashMap<(Vec<u8>, Vec<u8>), Arc<Base>>,
@@ -112,8 +113,15 @@ pub(super) struct Bases {
 }
 
 impl Bases {
-    pub(super) fn new(links: SourceLinks) -> Self {
-        Bases { links, opened: HashMap::new(), behind: HashMap::new(), following: HashMap::new(), count: 0 }
+    pub(super) fn new(links: SourceLinks, privileges: Privileges) -> Self {
+        Bases {
+            links,
+            privileges,
+            opened: HashMap::new(),
+            behind: HashMap::new(),
+            following: HashMap::new(),
+            count: 0,
+        }
     }
 
     /// Opens a directory as it was named; empty is the working directory.
@@ -121,7 +129,7 @@ impl Bases {
         if let Some(base) = self.opened.get(named) {
             return Ok(base.clone());
         }
-        let tree = Arc::new(Tree::open(path_of(named), self.policy())?);
+        let tree = Arc::new(Tree::open(path_of(named), self.policy())?.keeping(self.privileges));
         let base = self.number(tree, named);
         let base = Arc::new(base);
         self.opened.insert(named.to_vec(), base.clone());
@@ -156,7 +164,8 @@ impl Bases {
         if let Some(base) = self.behind.get(&key) {
             return Ok(base.clone());
         }
-        let tree = Arc::new(Tree::open(path_of(&join(named, stripped)), self.policy())?);
+        let tree =
+            Arc::new(Tree::open(path_of(&join(named, stripped)), self.policy())?.keeping(self.privileges));
         let following = self.following(named)?;
         let mut base = self.number(tree, named);
         base.stripped = stripped.to_vec();
@@ -180,7 +189,7 @@ impl Bases {
         if let Some(tree) = self.following.get(named) {
             return Ok(tree.clone());
         }
-        let tree = Arc::new(Tree::open(path_of(named), SymlinkPolicy::FollowAll)?);
+        let tree = Arc::new(Tree::open(path_of(named), SymlinkPolicy::FollowAll)?.keeping(self.privileges));
         self.following.insert(named.to_vec(), tree.clone());
         Ok(tree)
     }

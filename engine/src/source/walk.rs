@@ -78,7 +78,7 @@ impl<'c> Lister<'c> {
             ctx,
             order: Order::of(ctx.session.version),
             incremental,
-            bases: Bases::new(ctx.options.select.symlinks),
+            bases: Bases::new(ctx.options.select.symlinks, ctx.privileges()),
             chains: HashMap::new(),
             argument_filter: new_chain(ctx),
             pending: Vec::new(),

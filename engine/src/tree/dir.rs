@@ -5,17 +5,18 @@
 //! names are refused; `.` is the directory itself where that has a meaning.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{openat, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use suisei_protocol::flist::{FileKind, Rdev};
+use suisei_protocol::limits::PATH_MAX;
 
 use super::apply::apply;
 use super::temp::temp_base;
-use super::{Attributes, HeldItem, Meta, NotApplied, TempFile};
+use super::{stored, Attributes, HeldItem, Meta, NotApplied, Privileges, TempFile};
 use crate::sys::meta::{self, mode_bits, Target};
 use crate::sys::{nodes, open};
 
@@ -71,17 +72,27 @@ pub struct DirMember {
 #[derive(Debug)]
 pub struct Dir {
     fd: Option<OwnedFd>,
+    pub(super) privileges: Privileges,
 }
 
 impl Dir {
     /// Holds an open directory.
     pub fn new(fd: OwnedFd) -> Dir {
-        Dir { fd: Some(fd) }
+        Dir { fd: Some(fd), privileges: Privileges::Real }
+    }
+
+    /// Holds an open directory whose members' metadata is kept as this says.
+    pub(super) fn keeping(fd: OwnedFd, privileges: Privileges) -> Dir {
+        Dir { fd: Some(fd), privileges }
+    }
+
+    fn stores(&self) -> bool {
+        self.privileges == Privileges::Stored
     }
 
     /// Stands for a directory that does not exist.
     pub(super) fn missing() -> Dir {
-        Dir { fd: None }
+        Dir { fd: None, privileges: Privileges::Real }
     }
 
     /// Whether this stands for a directory that does not exist.
@@ -104,7 +115,11 @@ impl Dir {
 
     /// Returns the metadata of the directory itself.
     pub fn meta(&self) -> io::Result<Meta> {
-        meta::of_open(self.held()?)
+        let meta = meta::of_open(self.held()?)?;
+        match self.privileges {
+            Privileges::Real => Ok(meta),
+            Privileges::Stored => stored::dressed(self.xattrs(b".", false), meta),
+        }
     }
 
     /// Returns the metadata of a member without following symlinks; nothing if it does not exist.
@@ -147,6 +162,9 @@ impl Dir {
             _ => stat(self.at(name)?, name),
         };
         match answer {
+            Ok(meta) if self.stores() && name != b"." => {
+                stored::dressed(self.xattrs(name, false), meta).map(Some)
+            }
             Ok(meta) => Ok(Some(meta)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -175,7 +193,10 @@ impl Dir {
             let member = member?;
             let name = member.file_name().to_bytes();
             if name != b"." && name != b".." {
-                members.push(DirMember { name: name.into(), kind: kind_of(member.file_type()) });
+                // A file may stand for anything.
+                let kind = kind_of(member.file_type());
+                let kind = kind.filter(|kind| !self.stores() || *kind != FileKind::Regular);
+                members.push(DirMember { name: name.into(), kind });
             }
         }
         Ok(members)
@@ -285,12 +306,32 @@ impl Dir {
 
     /// Makes a symlink.
     pub fn symlink(&self, target: &[u8], name: &[u8]) -> io::Result<()> {
+        if self.stores() {
+            return self.stand_for(name, target, FileKind::Symlink, 0o777, Rdev::default());
+        }
         Ok(rustix::fs::symlinkat(target, self.at(name)?, name)?)
     }
 
     /// Makes a device, pipe or socket with `permissions` less the umask.
     pub fn mknod(&self, name: &[u8], kind: FileKind, permissions: u32, rdev: Rdev) -> io::Result<()> {
+        if self.stores() {
+            return self.stand_for(name, b"", kind, permissions, rdev);
+        }
         nodes::make(self.at(name)?, name, kind, permissions, rdev)
+    }
+
+    /// Makes a file that stands for something else.
+    fn stand_for(
+        &self,
+        name: &[u8],
+        content: &[u8],
+        kind: FileKind,
+        permissions: u32,
+        rdev: Rdev,
+    ) -> io::Result<()> {
+        let mut file = File::from(openat(self.at(name)?, name, NEW, mode_bits(0o600))?);
+        file.write_all(content)?;
+        stored::stand_for(&HeldItem::open(file.as_fd()), kind, permissions, rdev)
     }
 
     /// Makes `name` a hard link of `from_name` in `from` (symlinks themselves are linked).
@@ -336,17 +377,25 @@ impl Dir {
 
     /// Returns the target of a symlink.
     pub fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
-        Ok(rustix::fs::readlinkat(self.at(name)?, name, Vec::new())?.into_bytes())
+        match rustix::fs::readlinkat(self.at(name)?, name, Vec::new()) {
+            Err(Errno::INVAL) if self.stores() => self.read_small(name, PATH_MAX as u64),
+            target => Ok(target?.into_bytes()),
+        }
+    }
+
+    /// Whether a member is a symlink where only a file may stand for one.
+    pub fn is_foreign_link(&self, name: &[u8]) -> bool {
+        self.stores() && self.at(name).is_ok_and(|dir| rustix::fs::readlinkat(dir, name, Vec::new()).is_ok())
     }
 
     /// Opens a member directory without following a symlink (ELOOP).
     pub fn open_dir(&self, name: &[u8]) -> io::Result<Arc<Dir>> {
-        Ok(Arc::new(Dir::new(open::open_member_dir(self.at(name)?, name)?)))
+        Ok(Arc::new(Dir::keeping(open::open_member_dir(self.at(name)?, name)?, self.privileges)))
     }
 
     /// Returns a second holder of the same directory.
     pub fn try_clone(&self) -> io::Result<Dir> {
-        Ok(Dir { fd: self.fd.as_ref().map(OwnedFd::try_clone).transpose()? })
+        Ok(Dir { fd: self.fd.as_ref().map(OwnedFd::try_clone).transpose()?, privileges: self.privileges })
     }
 
     /// Reaches the extended attributes of a member, or of what it leads to.
@@ -372,7 +421,14 @@ impl Dir {
             b"." if rustix::fs::fcntl_getfl(dir).is_ok_and(is_full) => Target::Open(dir),
             _ => Target::Member(dir, name),
         };
-        apply(target, now, want)
+        match self.privileges {
+            Privileges::Real => apply(target, now, want),
+            Privileges::Stored => {
+                let item = self.xattrs_to_set(name, FileKind::Regular);
+                let item = item.map_err(|error| NotApplied { call: "stat", error })?;
+                stored::apply(target, &item, now, want)
+            }
+        }
     }
 }
 

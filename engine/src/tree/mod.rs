@@ -7,6 +7,7 @@ mod apply;
 mod cache;
 mod dir;
 mod meta;
+mod stored;
 mod temp;
 mod tree;
 
@@ -15,5 +16,6 @@ pub use crate::sys::xattr::Held as HeldItem;
 pub use apply::{Attributes, NotApplied, Times};
 pub use dir::{Devices, Dir, DirMember};
 pub use meta::Meta;
+pub use stored::Privileges;
 pub use temp::TempFile;
 pub use tree::{open_operator_file, SymlinkPolicy, Tree};

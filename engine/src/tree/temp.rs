@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::apply::apply;
 use super::dir::{NEW, TRIES};
-use super::{Attributes, Dir, HeldItem, Meta, NotApplied, Times};
+use super::{stored, Attributes, Dir, HeldItem, Meta, NotApplied, Privileges, Times};
 use crate::sys;
 use crate::sys::copy::Holes;
 use crate::sys::meta::{mode_bits, Target};
@@ -71,7 +71,11 @@ impl TempFile {
 
     /// Applies attributes through the open descriptor, as [`Dir::apply`] does to a member.
     pub fn apply(&self, now: &Meta, want: &Attributes) -> Result<(), NotApplied> {
-        apply(Target::Open(self.file.as_fd()), now, want)
+        let target = Target::Open(self.file.as_fd());
+        match self.dir.privileges {
+            Privileges::Real => apply(target, now, want),
+            Privileges::Stored => stored::apply(target, &self.xattrs(), now, want),
+        }
     }
 
     /// Reaches the extended attributes of the open file.
@@ -81,7 +85,11 @@ impl TempFile {
 
     /// Returns the metadata of the open file.
     pub fn meta(&self) -> io::Result<Meta> {
-        sys::meta::of_open(&self.file)
+        let meta = sys::meta::of_open(&self.file)?;
+        match self.dir.privileges {
+            Privileges::Real => Ok(meta),
+            Privileges::Stored => stored::dressed(Ok(self.xattrs()), meta),
+        }
     }
 
     /// Renames the file over `name` in `dir`. Where that is another file system, the file is copied
@@ -112,6 +120,12 @@ impl TempFile {
             }),
         };
         copy.apply(&copy.meta()?, &want)?;
+        let (from, to) = (self.xattrs(), copy.xattrs());
+        for name in from.list()?.iter().filter(|name| !name.starts_with(b"system.")) {
+            if let Some(value) = from.value(name)? {
+                to.set(name, &value)?;
+            }
+        }
         dir.rename(&copy.name, &dir, name)?;
         let mut copy = copy;
         copy.placed = true;

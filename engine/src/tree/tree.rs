@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use suisei_protocol::flist::RelPath;
 
 use super::cache::DirCache;
-use super::{Dir, Meta};
+use super::{Dir, Meta, Privileges};
 use crate::sys;
 use crate::sys::operator::{self, Absent};
 
@@ -34,6 +34,7 @@ pub struct Tree {
     /// Absolute, for messages only.
     name: Vec<u8>,
     links: SymlinkPolicy,
+    privileges: Privileges,
     dirs: Mutex<DirCache>,
 }
 
@@ -70,12 +71,28 @@ impl Tree {
             root: Arc::new(Dir::missing()),
             name: absolute(path.as_os_str().as_bytes()),
             links: SymlinkPolicy::Refuse,
+            privileges: Privileges::Real,
             dirs: Mutex::default(),
         }
     }
 
     fn hold(root: OwnedFd, name: Vec<u8>, links: SymlinkPolicy) -> Tree {
-        Tree { root: Arc::new(Dir::new(root)), name, links, dirs: Mutex::default() }
+        let root = Arc::new(Dir::new(root));
+        Tree { root, name, links, privileges: Privileges::Real, dirs: Mutex::default() }
+    }
+
+    /// Says where metadata is kept that only root may set. Call before anything is done below.
+    pub fn keeping(mut self, privileges: Privileges) -> Tree {
+        if let Some(root) = Arc::get_mut(&mut self.root) {
+            root.privileges = privileges;
+            self.privileges = privileges;
+        }
+        self
+    }
+
+    /// Returns where metadata is kept that only root may set.
+    pub fn privileges(&self) -> Privileges {
+        self.privileges
     }
 
     /// Whether this root does not exist.
@@ -110,7 +127,7 @@ impl Tree {
             (parent, dirs.age())
         };
         // The lock is not held while the disk is asked.
-        let dir = Arc::new(Dir::new(self.resolve(path, parent.as_deref())?));
+        let dir = Arc::new(Dir::keeping(self.resolve(path, parent.as_deref())?, self.privileges));
         self.lock().insert(path, dir.clone(), age);
         Ok(dir)
     }
@@ -145,7 +162,7 @@ impl Tree {
     pub fn open_beneath(&self, path: RelPath<'_>, links: SymlinkPolicy) -> io::Result<Tree> {
         let root = Arc::new(self.dir(path)?.try_clone()?);
         let name = if path.is_root() { self.name.clone() } else { self.full_name(path) };
-        Ok(Tree { root, name, links, dirs: Mutex::default() })
+        Ok(Tree { root, name, links, privileges: self.privileges, dirs: Mutex::default() })
     }
 
     /// Returns the directory at `path`, making those on the way that are not there, each below the

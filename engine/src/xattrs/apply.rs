@@ -132,7 +132,9 @@ impl Setter<'_> {
 
     fn problem(&mut self, call: &'static str, name: &[u8], error: &io::Error) {
         self.is_right = false;
-        let letter = if self.entry.kind() == FileKind::Symlink { "l" } else { "f" };
+        // Stock opens neither symlinks nor devices for this.
+        let is_named = |kind: FileKind| kind == FileKind::Symlink || kind.is_device();
+        let letter = if self.target.item.meta().is_ok_and(|meta| is_named(meta.kind())) { "l" } else { "f" };
         let path = format!("{letter}{call}xattr(\"").into_bytes();
         let path = [&path, &(self.target.name)()[..]].concat();
         let after = format!("\",\"{}\") failed", name.as_bstr()).into_bytes();

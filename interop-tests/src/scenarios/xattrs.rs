@@ -77,6 +77,22 @@ fn linked_source(work: &Path) {
     set(&work.join("src"), "text.txt", "user.only", &[b'T'; 100]);
 }
 
+/// A source whose privileged metadata is stored: owners, a device, a symlink, a directory.
+fn stored(work: &Path) {
+    let src = work.join("src");
+    some(work);
+    trees::file(&src, "kept-device", b"", 0o600);
+    trees::file(&src, "kept-link", b"text.txt", 0o600);
+    trees::file(&src, "kept-pipe", b"", 0o600);
+    set(&src, "kept-device", "user.rsync.%stat", b"20644 1,5 0:0");
+    set(&src, "kept-link", "user.rsync.%stat", b"120777 0,0 12:34");
+    set(&src, "kept-pipe", "user.rsync.%stat", b"10640 0,0 0:0");
+    set(&src, "block", "user.rsync.%stat", b"104711 0,0 1234:4321");
+    set(&src, "dir", "user.rsync.%stat", b"41777 0,0 77:88");
+    set(&src, "dir/file", "user.rsync.security.x", b"of the file");
+    trees::set_time(&src, trees::PAST + 10, 77);
+}
+
 pub(super) const ROWS: &[Scenario] = &[
     row(Absent, "-aX").with(some),
     row(Absent, "-aXi").with(some),
@@ -105,5 +121,18 @@ pub(super) const ROWS: &[Scenario] = &[
     row(Same, "-aXvv").with(changed),
     row(Same, "-aXi --size-only -J").with(changed),
     row(Absent, "-aX --protocol=29").only(REMOTE),
+    row(Absent, "-ai --fake-super"),
+    row(Older, "-ai --fake-super --delete"),
+    row(Same, "-aii --fake-super"),
+    row(Absent, "-aXi --fake-super").with(some),
+    row(Older, "-aXHi --fake-super").with(linked_source),
+    row(Same, "-aXi --fake-super").with(changed),
+    row(Absent, "-aXi --fake-super --numeric-ids").with(stored),
+    row(Absent, "-ai -M--fake-super").with(stored).only(REMOTE),
+    row(Older, "-aXi -M--fake-super").with(some).only(REMOTE),
+    row(Absent, "-aX -M--fake-super --no-inc-recursive").with(stored).only(REMOTE),
+    row(Older, "-rlptgoi --fake-super"),
+    row(Older, "-abi --fake-super"),
+    row(Absent, "-aXX --fake-super"),
     row(Same, "-aXvv --ignore-existing").with(changed),
 ];

@@ -132,6 +132,7 @@ impl Generator<'_> {
     pub(super) fn has_same_value(&self, entry: EntryRef<'_>, path: RelPath<'_>, spot: &Spot) -> bool {
         let (Some(meta), Some(dir)) = (spot.of_kind(entry.kind()), &spot.dir) else { return false };
         match entry.kind() {
+            FileKind::Symlink if dir.is_foreign_link(path.name()) => false,
             FileKind::Symlink => {
                 dir.read_link(path.name()).is_ok_and(|target| Some(&target[..]) == entry.link_target())
             }

@@ -156,6 +156,7 @@ fn open_temp_dir(ctx: &Context, destination: &Destination, needed: bool) -> Resu
     let Some(named) = ctx.options.place.temp_dir.as_deref().filter(|_| needed) else { return Ok(None) };
     let (opened, full) = if named.starts_with(b"/") {
         let opened = Tree::open_trusted(Path::new(OsStr::from_bytes(named)), SymlinkPolicy::Refuse);
+        let opened = opened.map(|tree| tree.keeping(ctx.privileges()));
         (opened.map(|tree| tree.root().clone()), named.to_vec())
     } else {
         let below = RelPath::new(named);

@@ -117,7 +117,7 @@ impl<'a> Partials<'a> {
             let opened = Tree::open_trusted(path, SymlinkPolicy::Refuse);
             let opened =
                 if opened.is_err() && make { Tree::create(path, SymlinkPolicy::Refuse) } else { opened };
-            *held = opened.ok().map(Arc::new);
+            *held = opened.ok().map(|tree| Arc::new(tree.keeping(self.destination.tree.privileges())));
         }
         held.clone()
     }
