@@ -7,8 +7,36 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+/// Where names are looked up.
+pub trait Names {
+    /// Returns the names of a directory's members; empty is the working directory.
+    fn members(&self, dir: &[u8]) -> Vec<Vec<u8>>;
+    /// Whether there is something at a path.
+    fn exists(&self, path: &[u8]) -> bool;
+}
+
+/// The whole file system, from the working directory.
+struct Everything;
+
+impl Names for Everything {
+    fn members(&self, dir: &[u8]) -> Vec<Vec<u8>> {
+        let dir: &[u8] = if dir.is_empty() { b"." } else { dir };
+        let entries = fs::read_dir(Path::new(OsStr::from_bytes(dir))).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().as_bytes().to_vec()).collect()
+    }
+
+    fn exists(&self, path: &[u8]) -> bool {
+        fs::symlink_metadata(Path::new(OsStr::from_bytes(path))).is_ok()
+    }
+}
+
 /// Expands `*`, `?` and `[` to the names that match, sorted; a path without a match stays as it is.
 pub fn expand(path: &[u8]) -> Vec<Vec<u8>> {
+    expand_in(&Everything, path)
+}
+
+/// The same, among these names.
+pub fn expand_in(names: &dyn Names, path: &[u8]) -> Vec<Vec<u8>> {
     if !is_wild(path) {
         return vec![path.to_vec()];
     }
@@ -18,14 +46,17 @@ pub fn expand(path: &[u8]) -> Vec<Vec<u8>> {
         let extend = |base: &Vec<u8>| -> Vec<Vec<u8>> {
             let base = [base.as_slice(), slash].concat();
             if is_wild(part) {
-                members(&base, part).into_iter().map(|name| [base.as_slice(), &name].concat()).collect()
+                members(names, &base, part)
+                    .into_iter()
+                    .map(|name| [base.as_slice(), &name].concat())
+                    .collect()
             } else {
                 vec![[base.as_slice(), part].concat()]
             }
         };
         found = found.iter().flat_map(extend).collect();
     }
-    found.retain(|path| fs::symlink_metadata(Path::new(OsStr::from_bytes(path))).is_ok());
+    found.retain(|path| names.exists(path));
     found.sort();
     if found.is_empty() {
         found.push(path.to_vec());
@@ -38,14 +69,13 @@ fn is_wild(text: &[u8]) -> bool {
 }
 
 /// Returns the members of a directory that match; hidden ones only if the pattern says so.
-fn members(dir: &[u8], pattern: &[u8]) -> Vec<Vec<u8>> {
-    let dir: &[u8] = if dir.is_empty() { b"." } else { dir };
-    let Ok(entries) = fs::read_dir(Path::new(OsStr::from_bytes(dir))) else { return Vec::new() };
-    let names = entries.flatten().map(|entry| entry.file_name().as_bytes().to_vec());
-    names.filter(|name| (name[0] != b'.' || pattern.starts_with(b".")) && matches(pattern, name)).collect()
+fn members(names: &dyn Names, dir: &[u8], pattern: &[u8]) -> Vec<Vec<u8>> {
+    let shows = |name: &Vec<u8>| !name.starts_with(b".") || pattern.starts_with(b".");
+    names.members(dir).into_iter().filter(|name| shows(name) && matches(pattern, name)).collect()
 }
 
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
+/// Whether a whole name matches a pattern of the shell: `*`, `?`, sets, backslashes.
+pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     match pattern {
         [] => name.is_empty(),
         [b'*', rest @ ..] => (0..=name.len()).any(|at| matches(rest, &name[at..])),

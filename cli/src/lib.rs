@@ -1,7 +1,7 @@
 //! The command: words, printing, transports, exit codes.
 //!
 //! [`options`] reads the command line, [`plan`] says where it leads, [`client`] and [`server`] run
-//! one end of a transfer with the engine, [`remote`] leads to the other machine, [`output`] words
+//! one end of a transfer with the engine, [`daemon`] serves modules, [`remote`] leads to the other machine, [`output`] words
 //! and prints.
 
 use std::ffi::OsString;
@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 pub mod client;
+pub mod daemon;
 pub mod exit;
 pub mod filters;
 pub mod glob;
@@ -40,6 +41,9 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
 fn run(words: Vec<OsString>) -> u8 {
     let words = words.get(1..).unwrap_or_default();
     let environment = Environment::of_process();
+    if daemon::options::is_asked(words) {
+        return daemon::run(words, &environment);
+    }
     let interrupted = match signals::install() {
         Ok(flag) => flag,
         Err(error) => {

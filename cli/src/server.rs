@@ -17,11 +17,15 @@ use suisei_engine::link::{handshake, NoticePort, Stream};
 use suisei_engine::observe::Who;
 use suisei_engine::run::{self, Begun, ForwardedNames, Start, Target};
 use suisei_engine::source::{Names, Separator, Source};
-use suisei_engine::Failure;
-use suisei_protocol::session::{ArgumentBlock, Direction, Session, Side};
+use suisei_engine::tree::open_operator_file;
+use suisei_engine::{Failure, TransferOptions};
+use suisei_protocol::filter::Rule;
+use suisei_protocol::mux::Notice;
+use suisei_protocol::session::{ArgumentBlock, Capabilities, Direction, Session, Side, Version};
 use suisei_protocol::wire::Reader;
 use suisei_protocol::Stop;
 
+use crate::daemon::Terms;
 use crate::exit::{copy_as, Code, Refusal};
 use crate::filters;
 use crate::glob;
@@ -82,8 +86,31 @@ fn serve(line: &[Vec<u8>], environment: &Environment, interrupted: Arc<AtomicBoo
         let who = if direction == Direction::Sending { "sender" } else { "Receiver" };
         return Err(Refusal::usage("").said_by(who));
     }
-    let server = Server { direction, secluded, environment, interrupted };
-    server.serve(words, stream)
+    let wishes = meaning::resolve(words.typed, environment)?;
+    let mut paths = wishes.typed.operands.clone();
+    if secluded && direction == Direction::Sending {
+        // No shell has expanded them.
+        paths = paths.iter().flat_map(|path| glob::expand(path)).collect();
+    }
+    let who = if direction == Direction::Sending { "sender" } else { "Receiver" };
+    copy_as(wishes.typed.connect.copy_as.as_deref(), who)?;
+    let server = Server { direction, secluded, environment, interrupted, terms: None };
+    server.serve(&wishes, words.capabilities.unwrap_or_default(), paths, stream)
+}
+
+/// Serves a daemon's client: the text phase is over, the handshake comes next.
+pub fn serve_module(
+    wishes: &Wishes,
+    words: &ServerWords,
+    paths: Vec<Vec<u8>>,
+    stream: Stream,
+    environment: &Environment,
+    interrupted: Arc<AtomicBool>,
+    terms: &Terms,
+) -> Result<u8, Refusal> {
+    let direction = if wishes.typed.connect.sender { Direction::Sending } else { Direction::Receiving };
+    let server = Server { direction, secluded: words.secluded, environment, interrupted, terms: Some(terms) };
+    server.serve(wishes, words.capabilities.unwrap_or_default(), paths, stream)
 }
 
 /// Takes stdin and stdout and leaves `/dev/null` in their place: what is printed by accident cannot
@@ -133,37 +160,101 @@ struct Server<'a> {
     secluded: bool,
     environment: &'a Environment,
     interrupted: Arc<AtomicBool>,
+    terms: Option<&'a Terms>,
 }
 
 impl Server<'_> {
-    fn serve(&self, words: ServerWords, stream: Stream) -> Result<u8, Refusal> {
-        let wishes = meaning::resolve(words.typed, self.environment)?;
-        let who = if self.direction == Direction::Sending { "sender" } else { "Receiver" };
-        copy_as(wishes.typed.connect.copy_as.as_deref(), who)?;
-        let paths = self.paths(&wishes);
+    fn serve(
+        &self,
+        wishes: &Wishes,
+        capabilities: Capabilities,
+        paths: Vec<Vec<u8>>,
+        stream: Stream,
+    ) -> Result<u8, Refusal> {
         let mut offer = wishes.offer(Side::Server, self.direction, self.environment)?;
-        offer.capabilities = words.capabilities.unwrap_or_default();
+        offer.capabilities = capabilities;
+        offer.agreed = self.terms.map(|terms| terms.version);
         if offer.seed == 0 {
             offer.seed = seed();
         }
-        let timeout = wishes.transfer(Vec::new(), wishes.version, false).limits.timeout;
+        let timeout = self.options(wishes, Vec::new(), wishes.version).limits.timeout;
         let (session, stream) = match handshake(stream, offer, timeout, &self.interrupted) {
             Ok(agreed) => agreed,
             Err(error) => return Ok(self.end_early(&error)),
         };
+        let log = match self.terms {
+            Some(terms) => Some(terms.log.clone()),
+            None => self.open_log(wishes),
+        };
+        let list = names_file(wishes);
+        let start = self.start(wishes, session, stream, list.as_ref(), log.clone())?;
+        let forbidden = self.terms.and_then(|terms| terms.forbids(wishes, self.direction));
+        let forbidden = forbidden.map(|text| Failure::Usage { text: text.into() });
+        let refusal = self.terms.and_then(|terms| terms.refusal.as_ref()).map(refused);
+        let is_receiving = self.direction == Direction::Receiving;
+        if let Some(failure) = refusal {
+            return Ok(run::refuse(start, failure).exit_code());
+        }
+        let forbidden = match forbidden {
+            Some(failure) if is_receiving => return Ok(run::refuse(start, failure).exit_code()),
+            forbidden => forbidden,
+        };
+        let begun = match run::begin(start) {
+            Ok(begun) => begun,
+            Err(error) => return Ok(self.end_early(&error)),
+        };
+        if let Some(failure) = forbidden {
+            return Ok(run::refuse_begun(begun, failure).exit_code());
+        }
+        let context = begun.context.clone();
+        let result = match self.direction {
+            Direction::Sending => self.send(wishes, begun, paths, list),
+            Direction::Receiving => self.receive(wishes, begun, paths, list),
+        };
+        let result = result?;
+        let code = result.as_ref().map_or_else(Failure::exit_code, |()| context.exit_code());
+        if let Some(log) = log.filter(|_| self.direction == Direction::Sending || code == 0) {
+            let stats = &context.stats;
+            let (sent, received) = (stats.bytes_written.value(), stats.bytes_read.value());
+            log.lines(logged_totals(sent, received, stats.total_size.value()).as_bytes());
+        }
+        Ok(code)
+    }
+
+    fn options(&self, wishes: &Wishes, rules: Vec<Rule>, version: Version) -> TransferOptions {
+        let mut options = wishes.transfer(rules, version, false);
+        if let Some(terms) = self.terms {
+            terms.limit_options(&mut options);
+        }
+        options
+    }
+
+    fn start(
+        &self,
+        wishes: &Wishes,
+        session: Session,
+        stream: Stream,
+        list: Option<&NamesFile>,
+        log: Option<Arc<LogFile>>,
+    ) -> Result<Start, Refusal> {
         let notices = NoticePort::new();
-        let log = self.open_log(&wishes);
-        let observer = Arc::new(Forwarder::new(self.settings(&wishes, &session, log.is_some()), log.clone()));
+        let observer = Arc::new(Forwarder::new(self.settings(wishes, &session, log.is_some()), log.clone()));
         let port = notices.clone();
         observer.attach(Box::new(move |notice| port.send(notice)));
         if let Some(conversion) = &wishes.conversion {
             observer.charset(&conversion.name, self.direction);
         }
-        let rules = filters::of_server(&wishes, self.direction, session.version, self.environment)?;
-        let mut options = wishes.transfer(rules, session.version, false);
-        options.select.cvs_names = filters::personal_cvs_names(self.environment);
-        let list = names_file(&wishes);
-        let start = Start {
+        // A daemon has no home whose list would count.
+        let nobody = Environment::default();
+        let environment = if self.terms.is_some() { &nobody } else { self.environment };
+        let rules = filters::of_server(wishes, self.direction, session.version, environment)?;
+        let mut options = self.options(wishes, rules, session.version);
+        options.select.cvs_names = filters::personal_cvs_names(environment);
+        let announced = self.terms.and_then(|terms| terms.timeout).and(options.limits.timeout);
+        if let Some(timeout) = announced {
+            notices.send(Notice::IoTimeout(i32::try_from(timeout.as_secs()).unwrap_or(i32::MAX)));
+        }
+        Ok(Start {
             ids: IdMap::new(options.preserve.numeric_ids, options.preserve.super_user),
             names_arrive: self.direction == Direction::Sending && matches!(list, Some(NamesFile::Client)),
             session,
@@ -179,24 +270,7 @@ impl Server<'_> {
             interrupted: self.interrupted.clone(),
             stream,
             names_in_utf8: self.secluded,
-        };
-        let begun = match run::begin(start) {
-            Ok(begun) => begun,
-            Err(error) => return Ok(self.end_early(&error)),
-        };
-        let context = begun.context.clone();
-        let result = match self.direction {
-            Direction::Sending => self.send(&wishes, begun, paths, list),
-            Direction::Receiving => self.receive(&wishes, begun, paths, list),
-        };
-        let result = result?;
-        let code = result.as_ref().map_or_else(Failure::exit_code, |()| context.exit_code());
-        if let Some(log) = log.filter(|_| self.direction == Direction::Sending || code == 0) {
-            let stats = &context.stats;
-            let (sent, received) = (stats.bytes_written.value(), stats.bytes_read.value());
-            log.lines(logged_totals(sent, received, stats.total_size.value()).as_bytes());
-        }
-        Ok(code)
+        })
     }
 
     /// Opens the log; one that cannot be opened is done without.
@@ -230,20 +304,29 @@ impl Server<'_> {
             Some(format) if format.starts_with(b"%i%I") => Detail::All,
             _ => Detail::Changed,
         };
-        ServerSettings {
-            direction: self.direction,
-            items: has_log.then(|| ItemLog::new(format, scene, detail, dry)),
-            ..settings(wishes, session)
-        }
+        let mut settings = settings(wishes, session);
+        settings.items = match self.terms {
+            None => has_log.then(|| ItemLog::new(format, scene, detail, dry)),
+            Some(terms) => {
+                // A daemon's standard error leads nowhere.
+                settings.errors_as_messages = true;
+                settings.all_to_stderr = false;
+                terms.log_format.clone().map(|format| ItemLog::of_transfers(format, scene, detail, dry))
+            }
+        };
+        settings
     }
 
-    /// Path arguments: expanded here if no shell has done it.
-    fn paths(&self, wishes: &Wishes) -> Vec<Vec<u8>> {
-        let typed = &wishes.typed.operands;
-        if !self.secluded || self.direction == Direction::Receiving {
-            return typed.clone();
-        }
-        typed.iter().flat_map(|path| glob::expand(path)).collect()
+    fn open(&self, path: &[u8]) -> Result<File, Refusal> {
+        let name = Path::new(std::ffi::OsStr::from_bytes(path));
+        let opened = match self.terms {
+            Some(_) => open_operator_file(name),
+            None => File::open(name),
+        };
+        opened.map_err(|error| {
+            let why = crate::output::reason(&error);
+            Refusal::usage([b"rsync: failed to open files-from file ", path, b": ", why.as_bytes()].concat())
+        })
     }
 
     fn send(
@@ -261,7 +344,7 @@ impl Server<'_> {
             (Some(names), _) => Source::with_names(directory(), names),
             (None, Some(NamesFile::Here(path))) => {
                 let separator = if wishes.typed.select.from0 { Separator::Nul } else { Separator::Line };
-                let content = Box::new(BufReader::new(open(&path)?));
+                let content = Box::new(BufReader::new(self.open(&path)?));
                 Source::with_names(directory(), Names::Local { content, separator })
             }
             (None, _) => Source::new(paths),
@@ -278,7 +361,7 @@ impl Server<'_> {
     ) -> Result<Result<(), Failure>, Refusal> {
         let forward = match list {
             Some(NamesFile::Here(path)) => Some(ForwardedNames {
-                file: Box::new(open(&path)?),
+                file: Box::new(self.open(&path)?),
                 nul_separated: wishes.typed.select.from0,
                 charset: wishes.conversion.as_ref().filter(|_| self.secluded).map(|c| c.charset),
             }),
@@ -310,11 +393,9 @@ fn names_file(wishes: &Wishes) -> Option<NamesFile> {
     }
 }
 
-fn open(path: &[u8]) -> Result<File, Refusal> {
-    File::open(Path::new(std::ffi::OsStr::from_bytes(path))).map_err(|error| {
-        let why = crate::output::reason(&error);
-        Refusal::usage([b"rsync: failed to open files-from file ", path, b": ", why.as_bytes()].concat())
-    })
+/// What a client is told that asked for what is refused.
+fn refused(refusal: &Refusal) -> Failure {
+    Failure::Refused { text: format!("\n{}", String::from_utf8_lossy(&refusal.text)) }
 }
 
 fn settings(wishes: &Wishes, session: &Session) -> ServerSettings {

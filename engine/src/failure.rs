@@ -54,6 +54,12 @@ pub enum Failure {
         /// The whole sentence.
         text: String,
     },
+    /// What was asked for is not done here (exit 4).
+    #[error("{text}")]
+    Refused {
+        /// The whole sentence.
+        text: String,
+    },
     /// SIGINT, SIGTERM or SIGHUP.
     #[error("received SIGINT, SIGTERM, or SIGHUP")]
     Interrupted,
@@ -80,6 +86,7 @@ impl Failure {
             Failure::Selection { .. } => 3,
             Failure::FileIo { .. } => 11,
             Failure::Usage { .. } => 1,
+            Failure::Refused { .. } => 4,
             Failure::Interrupted => 20,
             Failure::Sibling => 12,
         }

@@ -1,12 +1,13 @@
 //! What the user wants of a transfer, in groups. Meaning only: no spelling, no defaults of the
 //! command line (those are `cli`'s), nothing that both ends negotiate (that is the session's).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use suisei_protocol::filter::Rule;
 
 use crate::chmod::Chmod;
-use crate::filter::LineEnd;
+use crate::filter::{Hidden, LineEnd};
 
 /// Everything that the three roles need to know of the user's wishes.
 #[derive(Debug, Clone, Default)]
@@ -78,6 +79,11 @@ pub struct Select {
     pub incremental: bool,
     /// `--copy-devices`: a sender's devices count as files of what they hold.
     pub copy_devices: bool,
+    /// Targets of symlinks that a remote sender names stay below the transfer: in a module that is
+    /// not a whole file system of its own, and does not munge them.
+    pub confined_links: bool,
+    /// Names that a module hides from its clients, relative to the module.
+    pub hidden: Option<Arc<Hidden>>,
     /// `--munge-links` at this end: a sender takes the prefix off, a remote receiver puts it on.
     pub munge_links: bool,
     /// `--trust-sender`: names that were not asked for are accepted.

@@ -1,9 +1,10 @@
-//! A stock daemon of the test's own.
+//! A daemon of the test's own: stock, or the program under test.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::peers::Peer;
 use crate::sshd::{free_port, wait_for};
 
 /// A running daemon with one open and one password-protected module on the same folder, and a
@@ -37,17 +38,38 @@ impl Daemon {
              [whole]\n  path = /\n  auth users = {USER}\n  secrets file = {at}/secrets\n"
         );
         std::fs::write(folder.join("rsyncd.conf"), config).expect("the work folder is writable");
-        let child = Command::new("/usr/bin/rsync")
+        Daemon::of(&Peer::Stock.program(), folder, port, &[])
+    }
+
+    /// Starts this program with the configuration `rsyncd.conf` of a folder.
+    pub fn of(program: &Path, folder: &Path, port: u16, options: &[&str]) -> Daemon {
+        let child = Command::new(program)
             .args(["--daemon", "--no-detach", "--address=127.0.0.1"])
             .arg(format!("--port={port}"))
-            .arg(format!("--config={at}/rsyncd.conf"))
+            .arg(format!("--config={}/rsyncd.conf", folder.display()))
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .expect("stock rsync starts");
+            .expect("the daemon starts");
         wait_for(port);
         Daemon { child, port }
+    }
+
+    /// Starts a program that serves `folder` as `all`, writable, for whoever runs the tests.
+    pub fn of_all(program: &Path, folder: &Path) -> Daemon {
+        let at = folder.display();
+        let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        let root = crate::trees::is_root();
+        let ids = if root { format!("uid = {uid}\ngid = {gid}\n") } else { String::new() };
+        let chroot = if root { "yes" } else { "no" };
+        let config = format!(
+            "use chroot = {chroot}\nmunge symlinks = no\nnumeric ids = no\nmax verbosity = 9\n{ids}\
+             log file = {at}/daemon.log\n[all]\n  path = {at}\n  read only = no\n"
+        );
+        std::fs::write(folder.join("rsyncd.conf"), config).expect("the work folder is writable");
+        Daemon::of(program, folder, free_port(), &[])
     }
 
     /// Returns the URL of a path in a module, with the user where one is needed.

@@ -7,6 +7,7 @@ pub mod daemon;
 pub mod lines;
 pub mod peers;
 pub mod scenarios;
+pub mod site;
 pub mod snapshot;
 pub mod sshd;
 pub mod trees;

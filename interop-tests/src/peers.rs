@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::daemon::Daemon;
+
 /// Which program plays a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
@@ -53,6 +55,17 @@ pub enum Mode {
     Push,
     /// The client receives over a remote shell.
     Pull,
+    /// The client sends to a daemon.
+    DaemonPush,
+    /// The client receives from a daemon.
+    DaemonPull,
+}
+
+impl Mode {
+    /// Whether the other end is a daemon.
+    pub fn is_daemon(self) -> bool {
+        matches!(self, Mode::DaemonPush | Mode::DaemonPull)
+    }
 }
 
 /// As whom both ends run.
@@ -104,11 +117,17 @@ pub struct Run<'a> {
 impl Run<'_> {
     /// Runs the client to its end, at most a minute.
     pub fn output(&self) -> Output {
-        self.command().output().expect("timeout(1) is installed")
+        let daemon = self.mode.is_daemon().then(|| Daemon::of_all(&self.program(self.server), self.work));
+        let port = daemon.as_ref().map_or(0, Daemon::port);
+        self.command_to(port).output().expect("timeout(1) is installed")
     }
 
-    /// Returns the command.
+    /// Returns the command. Not for daemons: those must run first.
     pub fn command(&self) -> Command {
+        self.command_to(0)
+    }
+
+    fn command_to(&self, port: u16) -> Command {
         let mut command = match self.user {
             User::Caller => Command::new("timeout"),
             User::Nobody => {
@@ -119,16 +138,18 @@ impl Run<'_> {
         };
         command.arg("-k5").arg("60").arg(self.program(self.client));
         command.args(self.options);
-        if self.mode != Mode::Local {
+        if matches!(self.mode, Mode::Push | Mode::Pull) {
             // Named to sh(1): another thread's child may still hold the fresh script open for writing.
             command.arg("-e").arg(format!("sh {}", remote_shell(self.work).display()));
             command.arg(format!("--rsync-path={}", self.program(self.server).display()));
         }
         for source in self.sources {
-            command.arg(self.place(source, Mode::Pull));
+            let is_far = matches!(self.mode, Mode::Pull | Mode::DaemonPull);
+            command.arg(self.place(source, is_far, port));
         }
         if let Some(destination) = self.destination {
-            command.arg(self.place(destination, Mode::Push));
+            let is_far = matches!(self.mode, Mode::Push | Mode::DaemonPush);
+            command.arg(self.place(destination, is_far, port));
         }
         command.current_dir(self.work).env("LC_ALL", "C.UTF-8").env("TZ", "UTC").env_remove("RSYNC_RSH");
         command.stdin(Stdio::null());
@@ -142,11 +163,11 @@ impl Run<'_> {
         }
     }
 
-    fn place(&self, path: &str, remote_in: Mode) -> String {
-        if self.mode == remote_in {
-            format!("far:{path}")
-        } else {
-            path.to_owned()
+    fn place(&self, path: &str, is_far: bool, port: u16) -> String {
+        match is_far {
+            true if self.mode.is_daemon() => format!("rsync://127.0.0.1:{port}/all/{path}"),
+            true => format!("far:{path}"),
+            false => path.to_owned(),
         }
     }
 }

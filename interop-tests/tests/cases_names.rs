@@ -48,8 +48,8 @@ fn c03_an_invalid_name_is_skipped_and_nothing_is_deleted() {
             fs::write(work.join("src/plain"), "plain").expect("writable");
             // The far end of a pull is the sender: its charset is the one that the name is not in.
             let (bad, set) = match mode {
-                Mode::Pull => (&b"src/\xe9"[..], "--iconv=latin1,utf8"),
-                Mode::Local | Mode::Push => (&b"src/\xe9"[..], "--iconv=utf8,latin1"),
+                Mode::Pull | Mode::DaemonPull => (&b"src/\xe9"[..], "--iconv=latin1,utf8"),
+                Mode::Local | Mode::Push | Mode::DaemonPush => (&b"src/\xe9"[..], "--iconv=utf8,latin1"),
             };
             fs::write(name(work, bad), "bad").expect("writable");
             let output = run(work, mode, server, &["-a", "--delete", set]);

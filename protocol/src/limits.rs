@@ -38,6 +38,8 @@ pub const ID_NAMES_MAX: usize = 1 << 20;
 pub const ACL_NAMED_MAX: usize = 65_536;
 /// Most ACLs and named entries that are kept of a run, 12 bytes each: every distinct ACL is kept.
 pub const ACLS_HELD_MAX: usize = 1 << 24;
+/// Longest line of a daemon's client before a module is chosen.
+pub const DAEMON_REQUEST_MAX: usize = 1022;
 /// Longest daemon line once a module is chosen.
 pub const DAEMON_LINE_MAX: usize = 5118;
 /// Most words of one argument block.

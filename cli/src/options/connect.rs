@@ -110,7 +110,7 @@ pub const ROWS: &[Row] = &[
         t.connect.sender = true;
         Ok(())
     }),
-    flag("daemon", "run as a daemon", |_, _| Ok(())).not_yet(),
+    flag("daemon", "run as a daemon", |_, _| Ok(())),
     valued("config", "FILE", "daemon: its configuration", |_, _| Ok(())).never(DAEMON_ONLY),
     valued("dparam", "NAME=VALUE", "daemon: a parameter", |_, _| Ok(())).never(DAEMON_ONLY),
     flag("detach", "daemon: go to the background", |_, _| Ok(())).off(&["no-detach"]).never(DAEMON_ONLY),

@@ -13,7 +13,7 @@ pub mod help;
 pub mod iconv;
 pub mod meaning;
 mod misread;
-mod number;
+pub mod number;
 mod output;
 pub mod parse;
 mod preserve;

@@ -149,6 +149,8 @@ impl Wishes {
             incremental: !s.no_incremental && !s.qsort,
             copy_devices: self.typed.change.copy_devices,
             munge_links: s.munge_links,
+            confined_links: false,
+            hidden: None,
             trust_sender: self.typed.connect.trust_sender,
         }
     }

@@ -84,6 +84,20 @@ impl Format {
         Format { parts }
     }
 
+    /// Puts in what is the same in every line: the values of a daemon's connection.
+    pub fn filled_in(mut self, value: &dyn Fn(u8) -> Option<Vec<u8>>) -> Format {
+        for part in &mut self.parts {
+            if let Part::Escape(escape) = part {
+                if let Some(value) = value(escape.letter) {
+                    let mut text = Vec::new();
+                    escape.pad(&value, &mut text);
+                    *part = Part::Text(text);
+                }
+            }
+        }
+        self
+    }
+
     /// Whether the format makes no line at all.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()

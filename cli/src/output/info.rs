@@ -134,6 +134,15 @@ impl<const N: usize> Levels<N> {
         self.typed[index].unwrap_or(self.implied[index])
     }
 
+    /// Lowers every level to that of `most`.
+    pub fn limit(&mut self, most: &Levels<N>) {
+        for index in 0..N {
+            let most = most.level(index);
+            self.implied[index] = self.implied[index].min(most);
+            self.typed[index] = self.typed[index].map(|level| level.min(most));
+        }
+    }
+
     /// Applies a list of words; returns the first unknown one.
     fn apply<T>(&mut self, list: &str, words: &[Word<T>; N], typed: bool) -> Result<(), String> {
         for item in list.split(',').filter(|item| !item.is_empty()) {

@@ -5,6 +5,7 @@
 //! Wire: protocol/doc/22-output.md#13-log-file-and-daemon-log
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -22,10 +23,26 @@ use super::words;
 /// What an item looks like in a log if nobody said so.
 pub const DEFAULT_FORMAT: &[u8] = b"%i %n%L";
 
-/// A log file that is open.
-#[derive(Debug)]
+/// A log that is open.
 pub struct LogFile {
-    file: File,
+    target: Target,
+}
+
+/// Takes one line, escaped and without a newline.
+pub type LineSink = Box<dyn Fn(&[u8]) + Send + Sync>;
+
+enum Target {
+    File(File),
+    Elsewhere(LineSink),
+}
+
+impl fmt::Debug for LogFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.target {
+            Target::File(_) => "LogFile",
+            Target::Elsewhere(_) => "LogFile(elsewhere)",
+        })
+    }
 }
 
 impl LogFile {
@@ -33,7 +50,12 @@ impl LogFile {
     pub fn open(path: &[u8]) -> io::Result<LogFile> {
         let path = Path::new(OsStr::from_bytes(path));
         let file = OpenOptions::new().append(true).create(true).mode(0o644).open(path)?;
-        Ok(LogFile { file })
+        Ok(LogFile { target: Target::File(file) })
+    }
+
+    /// Takes lines elsewhere: a daemon has a log of its own.
+    pub fn elsewhere(sink: LineSink) -> LogFile {
+        LogFile { target: Target::Elsewhere(sink) }
     }
 
     /// What is done if a log file cannot be opened.
@@ -59,11 +81,15 @@ impl LogFile {
         if body.is_empty() {
             return;
         }
+        let file = match &self.target {
+            Target::File(file) => file,
+            Target::Elsewhere(sink) => return sink(&escape(body, HighBytes::Escape)),
+        };
         let mut line = format!("{} [{}] ", local_time(now(), Clock::Spaced), std::process::id()).into_bytes();
         line.extend_from_slice(&escape(body, HighBytes::Escape));
         line.push(b'\n');
         // A full disk must not end the run; the exit code tells of what matters.
-        let _ = (&self.file).write_all(&line);
+        let _ = (&mut &*file).write_all(&line);
     }
 }
 
@@ -74,6 +100,7 @@ pub struct ItemLog {
     scene: Scene,
     detail: Detail,
     dry: DryRuns,
+    transfers_only: bool,
 }
 
 /// Whether what a dry run would do stands in the log.
@@ -88,7 +115,14 @@ pub enum DryRuns {
 impl ItemLog {
     /// Takes `--log-file-format`; an empty format has no lines of items.
     pub fn new(format: Option<&[u8]>, scene: Scene, detail: Detail, dry: DryRuns) -> ItemLog {
-        ItemLog { format: Format::parse(format.unwrap_or(DEFAULT_FORMAT)), scene, detail, dry }
+        let format = Format::parse(format.unwrap_or(DEFAULT_FORMAT));
+        ItemLog { format, scene, detail, dry, transfers_only: false }
+    }
+
+    /// Takes a daemon's `log format`: without `%i` only transfers have lines.
+    pub fn of_transfers(format: Format, scene: Scene, detail: Detail, dry: DryRuns) -> ItemLog {
+        let transfers_only = !format.has(b"i");
+        ItemLog { format, scene, detail, dry, transfers_only }
     }
 
     /// Returns the line of an item, without its newline; nothing if it is not worth one.
@@ -97,7 +131,8 @@ impl ItemLog {
             return None;
         }
         // Below 29 nobody says what differs, so only transfers are certain.
-        if !report.item.is_transfer() && !self.scene.style.has_flags {
+        let is_told = self.scene.style.has_flags && !self.transfers_only;
+        if !report.item.is_transfer() && !is_told {
             return None;
         }
         self.detail.shows(report).then(|| self.format.line(&Subject::Item(report), &self.scene))

@@ -6,6 +6,7 @@ use std::io;
 
 use bstr::ByteSlice;
 use suisei_engine::observe::{ItemReport, Note, Problem, What, Who};
+use suisei_engine::sys::confine;
 use suisei_engine::Failure;
 use suisei_protocol::flist::{FileKind, RelPath};
 use suisei_protocol::session::Direction;
@@ -43,27 +44,39 @@ pub fn problem(problem: &Problem<'_>) -> Vec<u8> {
         What::Call { call, path, error } => {
             line.extend(format!("rsync: [{}] {call} \"", role(problem.who)).into_bytes());
             line.extend_from_slice(path);
-            line.extend(format!("\" failed: {}", reason(error)).into_bytes());
+            line.push(b'"');
+            line.extend(confine::label());
+            line.extend(format!(" failed: {}", reason(error)).into_bytes());
         }
         What::Reason { text, path, error } => {
             line.extend(format!("rsync: [{}] {text} \"", role(problem.who)).into_bytes());
             line.extend_from_slice(path);
-            line.extend(format!("\": {}", reason(error)).into_bytes());
+            line.push(b'"');
+            line.extend(confine::label());
+            line.extend(format!(": {}", reason(error)).into_bytes());
         }
         What::Around { before, path, after, error } => {
             line.extend(format!("rsync: [{}] {before}", role(problem.who)).into_bytes());
             line.extend_from_slice(path);
-            line.extend_from_slice(after);
+            line.extend(placed(after));
             line.extend(format!(": {}", reason(error)).into_bytes());
         }
         What::Sentence { before, path, after } => {
             line.extend_from_slice(before.as_bytes());
             line.extend_from_slice(path);
-            line.extend_from_slice(after.as_bytes());
+            line.extend(placed(after.as_bytes()));
         }
     }
     line.push(b'\n');
     line
+}
+
+/// Puts the place that a process is confined to behind the quote that ends a name.
+fn placed(after: &[u8]) -> Vec<u8> {
+    match after.strip_prefix(b"\"") {
+        Some(rest) => [b"\"", confine::label().as_slice(), rest].concat(),
+        None => after.to_vec(),
+    }
 }
 
 /// Whether items are reported in a format with `%i`, which shows some notes without `-v`.
@@ -259,7 +272,10 @@ pub fn cause(who: Who, failure: &Failure) -> Vec<u8> {
             text if text.starts_with("ERROR: ") => format!("{text}\n"),
             text => format!("{text} [{name}]\n"),
         },
-        Failure::Selection { text } | Failure::FileIo { text } | Failure::Usage { text } => {
+        Failure::Selection { text }
+        | Failure::FileIo { text }
+        | Failure::Usage { text }
+        | Failure::Refused { text } => {
             format!("{text}\n")
         }
     };

@@ -72,7 +72,8 @@ impl Dialing<'_> {
         let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::empty(), None)?;
         rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
         if let Some(list) = &self.wishes.sockopts {
-            set_options(&socket, &String::from_utf8_lossy(list), self.screen);
+            let mut say = |line: &str| self.screen.line(Channel::Err, line.as_bytes());
+            set_options(&socket, &String::from_utf8_lossy(list), &mut say);
         }
         if !from.is_empty() {
             let from = from.iter().find(|from| from.is_ipv4() == address.is_ipv4());
@@ -121,7 +122,7 @@ pub fn stream(socket: OwnedFd) -> io::Result<Stream> {
 }
 
 /// Sets options from a list; what cannot be set is said and left alone.
-fn set_options(socket: &OwnedFd, list: &str, screen: &Screen) {
+pub fn set_options(socket: &OwnedFd, list: &str, say: &mut dyn FnMut(&str)) {
     for item in list.split([' ', '\t', ',']).filter(|item| !item.is_empty()) {
         let (name, value) = item.split_once('=').unwrap_or((item, "1"));
         let value: u32 = value.parse().unwrap_or(0);
@@ -132,7 +133,7 @@ fn set_options(socket: &OwnedFd, list: &str, screen: &Screen) {
                 format!("rsync: failed to set socket option {name}: {}", reason(&io::Error::from(error)))
             }
         };
-        screen.line(Channel::Err, line.as_bytes());
+        say(&line);
     }
 }
 

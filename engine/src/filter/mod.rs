@@ -10,11 +10,13 @@
 mod chain;
 mod cvs;
 mod file;
+mod hidden;
 mod merge;
 mod parse;
 mod pattern;
 
 pub use chain::{Chain, FilterSide, Verdict};
 pub use file::LineEnd;
+pub use hidden::Hidden;
 pub use parse::{FilterError, RuleParser};
 pub(crate) use pattern::Wild;

@@ -13,6 +13,7 @@ use suisei_protocol::flist::{EntryRef, FileKind, RelPath, RelPathBuf};
 
 use crate::failure::reason;
 use crate::observe::Event;
+use crate::sys::confine;
 use crate::tree::{Dir, SymlinkPolicy, Tree};
 use crate::{Context, Failure};
 
@@ -94,6 +95,15 @@ struct Resolution<'a> {
 
 impl Resolution<'_> {
     fn run(&self) -> Result<Destination, Failure> {
+        let hidden = self.ctx.options.select.hidden.as_deref();
+        if hidden
+            .is_some_and(|hidden| hidden.hides(&full_name(self.named).into_bytes(), self.ends_in_slash()))
+        {
+            let named = String::from_utf8_lossy(self.named);
+            return Err(Failure::Selection {
+                text: format!("ERROR: daemon has excluded destination \"{named}\""),
+            });
+        }
         match self.standing()? {
             Standing::Directory => self.enter(self.named),
             Standing::Other => self.over_other(),
@@ -123,6 +133,8 @@ impl Resolution<'_> {
             Ok(Some(_)) => Ok(Standing::Other),
             Ok(None) => Ok(Standing::Nothing),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Standing::Nothing),
+            // Outside of what a confined process may see there is nothing.
+            Err(error) if is_outside(&error) => Ok(Standing::Nothing),
             Err(error) => Err(self.cannot_stat(&error)),
         }
     }
@@ -149,7 +161,7 @@ impl Resolution<'_> {
             Err(error) => {
                 let name = full_name(path);
                 let slash = if self.ends_in_slash() { "/" } else { "" };
-                Err(selection(&format!("change_dir#1 \"{name}{slash}\" failed"), &error))
+                Err(selection(&format!("change_dir#1 \"{name}{slash}\"{} failed", place()), &error))
             }
         }
     }
@@ -190,8 +202,9 @@ impl Resolution<'_> {
             let made = self.parent(parent).and_then(|dir| dir.mkdir(name, 0o777));
             if let Err(error) = made {
                 let text = format!(
-                    "rsync: [Receiver] mkdir \"{}\" failed: {}",
+                    "rsync: [Receiver] mkdir \"{}\"{} failed: {}",
                     full_name(trimmed(self.named)),
+                    place(),
                     reason(&error)
                 );
                 return Err(Failure::FileIo { text });
@@ -208,7 +221,8 @@ impl Resolution<'_> {
                 is_new: false,
             });
         }
-        Ok(Destination { is_new: true, ..self.enter(self.named)? })
+        // What --mkpath made is no new item, as in stock.
+        Ok(Destination { is_new: made == 0, ..self.enter(self.named)? })
     }
 
     /// Single-file mode.
@@ -219,7 +233,10 @@ impl Resolution<'_> {
                 rename: Some(RelPathBuf::new(name.to_vec())),
                 is_new: false,
             }),
-            Err(error) => Err(selection(&format!("change_dir#3 \"{}\" failed", full_name(parent)), &error)),
+            Err(error) => {
+                let what = format!("change_dir#3 \"{}\"{} failed", full_name(parent), place());
+                Err(selection(&what, &error))
+            }
         }
     }
 
@@ -236,8 +253,8 @@ impl Resolution<'_> {
         }
         if levels > 0 && !self.is_dry() {
             if let Err(error) = Tree::create(as_path(path), self.links) {
-                let text =
-                    format!("rsync: [Receiver] mkpath \"{}\" failed: {}", full_name(path), reason(&error));
+                let (name, place) = (full_name(path), place());
+                let text = format!("rsync: [Receiver] mkpath \"{name}\"{place} failed: {}", reason(&error));
                 return Err(Failure::FileIo { text });
             }
         }
@@ -250,7 +267,7 @@ impl Resolution<'_> {
     fn cannot_stat(&self, error: &io::Error) -> Failure {
         let name = full_name(self.named);
         let slash = if self.ends_in_slash() { "/" } else { "" };
-        selection(&format!("ERROR: cannot stat destination \"{name}{slash}\""), error)
+        selection(&format!("ERROR: cannot stat destination \"{name}{slash}\"{}", place()), error)
     }
 }
 
@@ -267,12 +284,23 @@ fn trimmed(path: &[u8]) -> &[u8] {
 /// Returns the absolute form of a destination.
 fn full_name(path: &[u8]) -> String {
     let full = Tree::missing(as_path(path)).full_name(RelPath::ROOT);
+    let full = if confine::root().is_some() { full.trim_start_with(|c| c == '/').to_vec() } else { full };
     let named = match full.strip_suffix(b"/.") {
         Some(b"") => b"/",
         Some(named) => named,
         None => &full,
     };
     String::from_utf8_lossy(named).into_owned()
+}
+
+/// Returns what messages say behind a name in a confined process.
+fn place() -> String {
+    String::from_utf8_lossy(&confine::label()).into_owned()
+}
+
+/// Whether a confined process was kept from what it asked for.
+fn is_outside(error: &io::Error) -> bool {
+    confine::root().is_some() && crate::sys::is(error, rustix::io::Errno::LOOP)
 }
 
 fn selection(what: &str, error: &io::Error) -> Failure {

@@ -110,6 +110,38 @@ pub fn begin(start: Start) -> Result<Begun, Failure> {
     Ok(Begun { context: Arc::new(context), connection, names })
 }
 
+/// Tells the peer why there will be no transfer, before anything of it was read.
+pub fn refuse(start: Start, failure: Failure) -> Failure {
+    let Start { session, options, observer, notices, interrupted, stream, .. } = start;
+    let opening = Opening {
+        session: &session,
+        stream,
+        notices,
+        observer,
+        stats: Arc::default(),
+        interrupted,
+        limits: options.limits,
+    };
+    match Connection::open(opening) {
+        Ok(mut connection) => {
+            connection.listen();
+            end_with(connection, failure)
+        }
+        Err(failure) => failure,
+    }
+}
+
+/// The same, once what precedes the file list was read.
+pub fn refuse_begun(begun: Begun, failure: Failure) -> Failure {
+    end_with(begun.connection, failure)
+}
+
+fn end_with(connection: Connection, failure: Failure) -> Failure {
+    let who = connection.who();
+    connection.fail(who, failure);
+    connection.end().err().unwrap_or(Failure::Sibling)
+}
+
 /// What a receiving end is told by its arguments.
 pub struct Target {
     /// The destination as named.

@@ -71,7 +71,7 @@ fn parse_relative(argument: &[u8]) -> Result<Spec, DotDot> {
 
 /// Confines a name of `--files-from` to its directory: leading slashes and every `..` that would
 /// leave it are dropped, other `..` are resolved. `/./` and a trailing slash keep their meaning.
-pub(super) fn sanitise(name: &[u8]) -> Vec<u8> {
+pub fn sanitise(name: &[u8]) -> Vec<u8> {
     let mut parts: Vec<&[u8]> = Vec::new();
     for part in name.split(|&b| b == b'/') {
         match part {

@@ -4,12 +4,46 @@
 
 use std::collections::HashMap;
 
-use suisei_protocol::flist::{HardLink, SegmentBuilder};
+use suisei_protocol::flist::{HardLink, RelPath, SegmentBuilder};
 
 /// What stands in front of a munged target: a path that leads nowhere.
 ///
 /// Wire: protocol/doc/12-owners-links-xattrs-acls.md#munged-symlinks
 pub(crate) const MUNGED: &[u8] = b"/rsyncd-munged/";
+
+/// Brings the target of a symlink at `path` below the root of the transfer: leading slashes and
+/// every `..` that would leave it are dropped, other `..` behind a name are resolved.
+///
+/// Wire: protocol/doc/03-daemon.md#39-parameters
+pub(crate) fn confined_target(path: RelPath<'_>, target: &[u8]) -> Vec<u8> {
+    let depth = path.as_bytes().iter().filter(|byte| **byte == b'/').count();
+    let mut ups = 0;
+    let mut names: Vec<&[u8]> = Vec::new();
+    let mut ends_in_name = true;
+    for part in target.split(|byte| *byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => {
+                ends_in_name = names.pop().is_none() && ups < depth;
+                ups += usize::from(ends_in_name);
+            }
+            name => {
+                ends_in_name = true;
+                names.push(name);
+            }
+        }
+    }
+    let parts: Vec<&[u8]> = std::iter::repeat_n(&b".."[..], ups).chain(names).collect();
+    let mut confined = parts.join(&b'/');
+    if confined.is_empty() {
+        return b".".to_vec();
+    }
+    if !ends_in_name {
+        // What was dropped at the end leaves its slash, as in stock.
+        confined.push(b'/');
+    }
+    confined
+}
 
 /// The groups of a run, from device and inode to the wire number of the first member.
 #[derive(Debug, Default)]

@@ -15,6 +15,7 @@ mod walk;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use args::sanitise;
 pub(crate) use base::Base;
 pub(crate) use draft::{Listed, Roots};
 pub(crate) use links::is_unsafe;

@@ -28,7 +28,7 @@ use super::look::{
 };
 use super::Source;
 use crate::failure::reason;
-use crate::filter::{Chain, FilterSide};
+use crate::filter::{Chain, FilterSide, Hidden};
 use crate::observe::{Class, Event, Note, Who};
 use crate::options::SourceLinks;
 use crate::sys::users;
@@ -202,7 +202,10 @@ impl<'c> Lister<'c> {
     fn admit(&mut self, spec: Spec) -> Result<Option<Argument>, Failure> {
         let ctx = self.ctx;
         let select = &ctx.options.select;
+        let hidden = select.hidden.as_deref();
+        let is_hidden_dir = hidden.is_some_and(|hidden| hidden.hides(&self.absolute(&spec.dir), true));
         let opened = match spec.contents && !select.relative {
+            _ if is_hidden_dir => Err(Errno::NOENT.into()),
             true => self.bases.open(&spec.dir),
             false => self.bases.open_for_file(&spec.dir, &spec.wire),
         };
@@ -215,6 +218,14 @@ impl<'c> Lister<'c> {
         };
         let (base, found) = self.find(base, &spec);
         let full_name = base.full_name(&spec.wire);
+        let found = match found {
+            Ok(Seen::Item(meta))
+                if hidden.is_some_and(|h| h.hides(&full_name, meta.kind() == FileKind::Directory)) =>
+            {
+                Ok(Seen::Absent)
+            }
+            found => found,
+        };
         let meta = match found {
             Ok(Seen::Item(meta)) => Some(meta),
             Ok(Seen::NoReferent) if select.symlinks == SourceLinks::FollowUnsafe => {
@@ -401,14 +412,19 @@ impl<'c> Lister<'c> {
             // Where the kind is known, what is excluded need not be looked at.
             let known = member.kind.filter(|kind| *kind != FileKind::Symlink);
             let mut judged = known.map(|kind| kind == FileKind::Directory);
-            if judged.is_some_and(|is_dir| chain.verdict(shown, is_dir).is_excluded()) {
+            let is_excluded = |is_dir: bool| {
+                let hides = |hidden: &Hidden| hidden.hides_member(&base.full_name(&path), is_dir);
+                ctx.options.select.hidden.as_deref().is_some_and(hides)
+                    || chain.verdict(shown, is_dir).is_excluded()
+            };
+            if judged.is_some_and(&is_excluded) {
                 continue;
             }
             // What leads nowhere is a problem only if it is wanted.
-            let is_hidden = || chain.verdict(shown, false).is_excluded();
+            let is_hidden = || is_excluded(false);
             let Some(meta) = self.member(&dir, base, &path, member.kind, &is_hidden) else { continue };
             let is_dir = meta.kind() == FileKind::Directory;
-            if judged.replace(is_dir) == Some(is_dir) || !chain.verdict(shown, is_dir).is_excluded() {
+            if judged.replace(is_dir) == Some(is_dir) || !is_excluded(is_dir) {
                 self.push_member(draft, scan, &path, &meta);
             }
         }

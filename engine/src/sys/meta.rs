@@ -35,6 +35,10 @@ pub fn of_member(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Meta> {
 
 /// Returns the metadata of what a member leads to.
 pub fn of_member_following(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Meta> {
+    if let Some(root) = super::confine::root() {
+        let (dir, name) = super::confine::locate(root, dir, name)?;
+        return of_member(dir.as_fd(), &name);
+    }
     Ok(meta(&statat(dir, name, AtFlags::empty())?))
 }
 

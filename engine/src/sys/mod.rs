@@ -4,13 +4,16 @@
 //! longer paths, and says how. Nothing here knows of transfers.
 #![allow(unsafe_code)]
 
+pub mod confine;
 pub mod copy;
+pub mod hosts;
 pub mod identity;
 pub mod meta;
 pub mod nodes;
 pub mod open;
 pub mod operator;
 pub mod pipes;
+pub mod process;
 pub mod random;
 pub mod stream;
 pub mod users;

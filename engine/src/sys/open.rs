@@ -31,6 +31,10 @@ const SEARCH_ONLY: OFlags =
 pub fn open_beneath(root: BorrowedFd<'_>, path: &[u8], links: SymlinkPolicy) -> io::Result<OwnedFd> {
     check_clean(path)?;
     if links == SymlinkPolicy::FollowAll {
+        if let Some(confined) = super::confine::root() {
+            let (parent, name) = super::confine::locate(confined, root, path)?;
+            return open_member_dir(parent.as_fd(), &name);
+        }
         return Ok(open_or_search(|flags| openat(root, path, flags, Mode::empty()))?);
     }
     #[cfg(target_os = "linux")]
@@ -75,8 +79,12 @@ pub fn spare_atime(_fd: impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens the directory that the platform finds at `path`, from the working directory.
+/// Opens the directory that the platform finds at `path`, from the working directory; in a
+/// confined process, from the directory it is confined to.
 pub fn open_ambient_dir(path: &[u8]) -> io::Result<OwnedFd> {
+    if let Some(root) = super::confine::root() {
+        return super::confine::open_dir(root, path, super::operator::Absent::Refuse);
+    }
     Ok(open_or_search(|flags| openat(CWD, path, flags, Mode::empty()))?)
 }
 

@@ -24,6 +24,9 @@ pub enum Absent {
 
 /// Opens the directory at an operator's path.
 pub fn open_dir(path: &[u8], absent: Absent) -> io::Result<OwnedFd> {
+    if let Some(root) = super::confine::root() {
+        return super::confine::open_dir(root, path, absent);
+    }
     #[cfg(target_os = "linux")]
     if absent == Absent::Refuse {
         // Without any symlink there is nothing to check.
@@ -42,6 +45,10 @@ pub fn open_dir(path: &[u8], absent: Absent) -> io::Result<OwnedFd> {
 
 /// Opens a regular file at an operator's path for reading. A final symlink obeys the same rule.
 pub fn open_file(path: &[u8]) -> io::Result<File> {
+    if let Some(root) = super::confine::root() {
+        let (dir, name) = super::confine::locate(root, root, path)?;
+        return open_regular(openat(&dir, &name[..], READ, Mode::empty())?);
+    }
     let mut ahead = Vec::new();
     push_components(&mut ahead, path);
     if path.ends_with(b"/") || ahead.is_empty() {
@@ -51,15 +58,8 @@ pub fn open_file(path: &[u8]) -> io::Result<File> {
     let (mut dir, mut followed) = walk(ahead, path[0] == b'/', Absent::Refuse)?;
     let mut name = last;
     loop {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        match openat(&dir, &name[..], flags, Mode::empty()) {
-            Ok(file) => {
-                let kind = FileType::from_raw_mode(fstat(&file)?.st_mode as rustix::fs::RawMode);
-                if kind != FileType::RegularFile {
-                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-                }
-                return Ok(File::from(file));
-            }
+        match openat(&dir, &name[..], READ, Mode::empty()) {
+            Ok(file) => return open_regular(file),
             Err(Errno::LOOP) if followed < MAX_SYMLINKS => {
                 followed += 1;
                 let target = trusted_target(dir.as_fd(), &name)?;
@@ -80,6 +80,65 @@ pub fn open_file(path: &[u8]) -> io::Result<File> {
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// Opens a file at an operator's path for appending, and makes it (0644 less the umask) if it is not
+/// there: a log.
+pub fn open_append(path: &[u8]) -> io::Result<File> {
+    open_for_writing(path, OFlags::WRONLY | OFlags::APPEND, 0o644)
+}
+
+/// Opens a file at an operator's path for reading and writing, and makes it (0600) if it is not
+/// there: a lock, a process number.
+pub fn open_private(path: &[u8]) -> io::Result<File> {
+    open_for_writing(path, OFlags::RDWR, 0o600)
+}
+
+/// The last component may be no symlink at all, unless root or this user owns it.
+fn open_for_writing(path: &[u8], access: OFlags, mode: u32) -> io::Result<File> {
+    let mut ahead = Vec::new();
+    push_components(&mut ahead, path);
+    if path.ends_with(b"/") || ahead.is_empty() {
+        return Err(Errno::ISDIR.into());
+    }
+    let mut name = ahead.remove(0);
+    let (mut dir, mut followed) = walk(ahead, path[0] == b'/', Absent::Refuse)?;
+    let flags = access | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    #[allow(clippy::useless_conversion)]
+    let mode = Mode::from_raw_mode(mode.try_into().unwrap_or(0o600));
+    loop {
+        match openat(&dir, &name[..], flags, mode) {
+            Ok(file) => return Ok(File::from(file)),
+            Err(Errno::LOOP) if followed < MAX_SYMLINKS => {
+                followed += 1;
+                let target = trusted_target(dir.as_fd(), &name)?;
+                let mut ahead = Vec::new();
+                push_components(&mut ahead, &target);
+                if ahead.is_empty() {
+                    return Err(Errno::ISDIR.into());
+                }
+                name = ahead.remove(0);
+                let absolute = target.first() == Some(&b'/');
+                dir = walk_from(Some(dir), ahead, absolute, Absent::Refuse, &mut followed)?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Reading a file, without following a symlink, and without waiting for the writer of a pipe.
+const READ: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+fn open_regular(file: OwnedFd) -> io::Result<File> {
+    let kind = FileType::from_raw_mode(fstat(&file)?.st_mode as rustix::fs::RawMode);
+    if kind != FileType::RegularFile {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok(File::from(file))
 }
 
 fn walk(ahead: Vec<Vec<u8>>, absolute: bool, absent: Absent) -> io::Result<(OwnedFd, usize)> {

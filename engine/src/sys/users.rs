@@ -24,6 +24,30 @@ pub fn group_id(name: &[u8]) -> Option<u32> {
     Some(Group::from_name(std::str::from_utf8(name).ok()?).ok()??.gid.as_raw())
 }
 
+/// Returns the numbers of all groups of a user, that of the user record first.
+pub fn group_ids_of(user: &[u8]) -> Vec<u32> {
+    let Ok(name) = std::ffi::CString::new(user) else { return Vec::new() };
+    let record = std::str::from_utf8(user).ok().and_then(|user| User::from_name(user).ok().flatten());
+    let Some(record) = record else { return Vec::new() };
+    group_list(&name, record.gid)
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn group_list(name: &std::ffi::CStr, first: Gid) -> Vec<u32> {
+    let found = nix::unistd::getgrouplist(name, first).unwrap_or_else(|_| vec![first]);
+    found.into_iter().map(Gid::as_raw).collect()
+}
+
+#[cfg(target_vendor = "apple")]
+fn group_list(_name: &std::ffi::CStr, first: Gid) -> Vec<u32> {
+    vec![first.as_raw()]
+}
+
+/// Returns the names of all groups of a user.
+pub fn groups_of(user: &[u8]) -> Vec<Vec<u8>> {
+    group_ids_of(user).into_iter().filter_map(group_name).collect()
+}
+
 /// Returns the effective user id.
 pub fn effective_uid() -> u32 {
     rustix::process::geteuid().as_raw()

@@ -18,7 +18,7 @@ use super::apply::apply;
 use super::temp::temp_base;
 use super::{stored, Attributes, HeldItem, Meta, NotApplied, Privileges, TempFile};
 use crate::sys::meta::{self, mode_bits, Target};
-use crate::sys::{nodes, open};
+use crate::sys::{confine, nodes, open};
 
 /// Reading, without following a symlink, and without waiting for the writer of a pipe.
 const READ: OFlags = OFlags::RDONLY
@@ -209,7 +209,12 @@ impl Dir {
 
     /// Opens what a member leads to for reading.
     pub fn open_file_following(&self, name: &[u8]) -> io::Result<File> {
-        Ok(openat(self.at(name)?, name, READ - OFlags::NOFOLLOW, Mode::empty())?.into())
+        let dir = self.at(name)?;
+        if let Some(root) = confine::root() {
+            let (dir, name) = confine::locate(root, dir, name)?;
+            return Ok(openat(&dir, &name[..], READ, Mode::empty())?.into());
+        }
+        Ok(openat(dir, name, READ - OFlags::NOFOLLOW, Mode::empty())?.into())
     }
 
     /// Opens a member that must be a regular file for reading, with the metadata of what was

@@ -188,6 +188,9 @@ impl Tree {
 
     /// Returns the name of `path` for messages: the absolute path of the root joined with it.
     pub fn full_name(&self, path: RelPath<'_>) -> Vec<u8> {
+        if self.name.is_empty() {
+            return path.as_bytes().to_vec();
+        }
         let slash: &[u8] = if self.name.ends_with(b"/") { b"" } else { b"/" };
         [&self.name, slash, path.as_bytes()].concat()
     }
@@ -204,11 +207,14 @@ pub fn open_operator_file(path: &Path) -> io::Result<File> {
     operator::open_file(path.as_os_str().as_bytes())
 }
 
-/// Returns the absolute, textually cleaned form of a path.
+/// Returns the absolute, textually cleaned form of a path. In a confined process it begins at the
+/// directory it is confined to, whose own name is empty.
 fn absolute(path: &[u8]) -> Vec<u8> {
+    let is_confined = sys::confine::root().is_some();
     let mut parts: Vec<&[u8]> = Vec::new();
     let here = match path.first() {
         Some(b'/') => Vec::new(),
+        _ if is_confined => Vec::new(),
         // Messages do without a working directory that cannot be told.
         _ => rustix::process::getcwd(Vec::new()).map(std::ffi::CString::into_bytes).unwrap_or_default(),
     };
@@ -218,6 +224,9 @@ fn absolute(path: &[u8]) -> Vec<u8> {
             b".." => drop(parts.pop()),
             _ => parts.push(part),
         }
+    }
+    if is_confined && parts.is_empty() {
+        return Vec::new();
     }
     [b"/", &parts.join(&b'/')[..]].concat()
 }

@@ -5,6 +5,7 @@
 mod alternate;
 mod batch;
 mod connect;
+mod daemon;
 mod delta;
 mod names;
 mod output;
@@ -56,6 +57,11 @@ impl Scenario {
         self.modes
     }
 
+    /// Runs the row against daemons too.
+    const fn served(self) -> Scenario {
+        self.only(&[Mode::Local, Mode::Push, Mode::Pull, Mode::DaemonPush, Mode::DaemonPull])
+    }
+
     /// Runs the row in these modes only.
     const fn only(mut self, modes: &'static [Mode]) -> Scenario {
         self.modes = modes;
@@ -101,6 +107,7 @@ pub fn scenarios() -> Vec<Scenario> {
         names::ROWS,
         output::ROWS,
         connect::ROWS,
+        daemon::ROWS,
     ]
     .concat()
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::entry::Fixed;
 use super::{
     compare, DirNdx, EntryFlags, EntryRef, Extra, HardLink, IdName, IoErrors, Mode, Ndx, NewEntry, Order,
-    OwnedEntry,
+    OwnedEntry, RelPath,
 };
 use crate::error::Misuse;
 use crate::limits::PATH_MAX;
@@ -135,11 +135,15 @@ impl Segment {
         copy
     }
 
-    /// Copies the segment with other symlink targets.
-    pub fn map_link_targets(&self, target: &dyn Fn(&[u8]) -> Vec<u8>) -> Segment {
+    /// Copies the segment with other symlink targets: made of each link's path and its old one.
+    pub fn map_link_targets(&self, target: &dyn Fn(RelPath<'_>, &[u8]) -> Vec<u8>) -> Segment {
         let mut copy = self.clone();
-        for old in copy.extras.iter_mut().filter_map(|extra| extra.link_target.as_mut()) {
-            *old = target(old).into();
+        for (_, entry) in self.iter() {
+            let Some(old) = entry.link_target() else { continue };
+            let extra = entry.fixed.extra.checked_sub(1).and_then(|at| copy.extras.get_mut(at as usize));
+            if let Some(extra) = extra {
+                extra.link_target = Some(target(entry.path(), old).into());
+            }
         }
         copy
     }

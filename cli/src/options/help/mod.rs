@@ -13,7 +13,7 @@ use super::typed::Show;
 use super::{rows, TOPICS};
 use crate::output::info;
 
-pub use version::version;
+pub use version::{version, COMPATIBLE};
 
 /// Column of the descriptions.
 const COLUMN: usize = 25;

@@ -10,7 +10,7 @@ use crate::options::row::Support;
 use crate::options::rows;
 
 /// The release of rsync whose options and output we follow: scripts ask for it.
-const COMPATIBLE: &str = "3.5.0";
+pub const COMPATIBLE: &str = "3.5.0";
 
 /// Widest line of a list.
 const WIDTH: usize = 79;

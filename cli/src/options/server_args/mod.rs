@@ -7,5 +7,5 @@ mod info;
 mod read;
 mod write;
 
-pub use read::{read, ServerWords};
+pub use read::{read, read_checked, Asked, ServerWords};
 pub use write::{write, Far, RemoteWords};

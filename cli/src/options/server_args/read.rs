@@ -27,28 +27,55 @@ pub struct ServerWords {
 /// Reads the words of one or two lists; `--server` may be among them. The second list is what
 /// came over stdin.
 pub fn read(line: &[Vec<u8>], secluded: Option<&[Vec<u8>]>) -> Result<ServerWords, Refusal> {
-    let mut reader = Reader { typed: Typed::default(), capabilities: None, complete: false };
+    let mut reader = Reader { typed: Typed::default(), capabilities: None, complete: false, check: None };
     reader.typed.connect.server = true;
     reader.list(line)?;
     let wants_more = reader.typed.connect.secluded == Some(true);
     if let Some(words) = secluded {
         reader.list(words)?;
     }
-    let Reader { typed, capabilities, complete } = reader;
+    let Reader { typed, capabilities, complete, .. } = reader;
     Ok(ServerWords { typed, capabilities, secluded: wants_more, complete })
+}
+
+/// What a daemon is asked for by one word.
+#[derive(Debug, Clone, Copy)]
+pub enum Asked<'a> {
+    /// An option; by its `off` name, if by one.
+    Option(&'static Row, Option<&'a str>),
+    /// The `-e` behind which the client says what it can do.
+    Capabilities,
+}
+
+/// Whether a daemon does what it is asked for.
+pub type Check<'a> = &'a dyn Fn(Asked<'_>) -> Result<(), Refusal>;
+
+/// Reads a daemon's words, up to the first that is refused: the reason comes with what precedes it.
+pub fn read_checked(
+    line: &[Vec<u8>],
+    secluded: Option<&[Vec<u8>]>,
+    check: Check<'_>,
+) -> (ServerWords, Option<Refusal>) {
+    let mut reader =
+        Reader { typed: Typed::default(), capabilities: None, complete: false, check: Some(check) };
+    reader.typed.connect.server = true;
+    let end = reader.list(line).and_then(|()| secluded.map_or(Ok(()), |words| reader.list(words)));
+    let Reader { typed, capabilities, complete, .. } = reader;
+    (ServerWords { typed, capabilities, secluded: secluded.is_some(), complete }, end.err())
 }
 
 fn refusal(word: &[u8], why: &str) -> Refusal {
     Refusal::usage([b"rsync: on remote machine: ", word, b": ", why.as_bytes()].concat())
 }
 
-struct Reader {
+struct Reader<'c> {
     typed: Typed,
     capabilities: Option<Capabilities>,
     complete: bool,
+    check: Option<Check<'c>>,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn list(&mut self, words: &[Vec<u8>]) -> Result<(), Refusal> {
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -84,6 +111,7 @@ impl Reader {
             None => (name, None),
         };
         let Some((row, on)) = named(name) else { return Err(refusal(word, "unknown option")) };
+        self.ask(Asked::Option(row, std::str::from_utf8(name).ok().filter(|_| !on)))?;
         let takes_value = on && row.value.is_some();
         match (takes_value, attached) {
             (true, Some(value)) => self.apply(row, Given { on, value, word }),
@@ -106,11 +134,13 @@ impl Reader {
             let rest = &letters[at + 1..];
             if letter == b'e' {
                 // Between machines -e is no shell: its value is what the client can do.
+                self.ask(Asked::Capabilities)?;
                 self.capabilities = Some(Capabilities::parse(rest));
                 return Ok(());
             }
             let row = rows().find(|row| row.short.is_some_and(|short| short as u32 == u32::from(letter)));
             let Some(row) = row else { return Err(refusal(word, "unknown option")) };
+            self.ask(Asked::Option(row, None))?;
             if row.value.is_none() {
                 self.apply(row, Given { on: true, value: b"", word })?;
                 continue;
@@ -123,6 +153,10 @@ impl Reader {
             return self.apply(row, Given { on: true, value, word: value });
         }
         Ok(())
+    }
+
+    fn ask(&self, asked: Asked<'_>) -> Result<(), Refusal> {
+        self.check.map_or(Ok(()), |check| check(asked))
     }
 
     fn apply(&mut self, row: &Row, given: Given<'_>) -> Result<(), Refusal> {

@@ -129,7 +129,8 @@ impl Deletion {
         for member in self.members(disk, &dir, path) {
             let child = path.join(&member.name);
             let is_dir = member.kind == FileKind::Directory;
-            if is_listed(child.as_bytes()) || self.is_protected(child.as_path(), is_dir) {
+            let is_kept = self.is_protected(child.as_path(), is_dir) || disk.hides(child.as_path(), is_dir);
+            if is_listed(child.as_bytes()) || is_kept {
                 continue;
             }
             if self.is_mount_point(&dir, &member) {
@@ -261,7 +262,9 @@ impl Deletion {
             let child = path.join(&member.name);
             let is_dir = member.kind == FileKind::Directory;
             let chain = self.chain.as_ref();
-            if chain.is_some_and(|chain| chain.verdict_in_deletion(child.as_path(), is_dir).is_excluded()) {
+            let is_protected =
+                chain.is_some_and(|chain| chain.verdict_in_deletion(child.as_path(), is_dir).is_excluded());
+            if is_protected || disk.hides(child.as_path(), is_dir) {
                 all = false;
             } else if self.is_mount_point(&dir, &member) {
                 disk.ctx.report(Event::Note(child.as_path(), Note::MountPoint));

@@ -80,7 +80,9 @@ impl Generator<'_> {
     /// Prepares a directory whose own segment comes later, so that its parent's time is final when
     /// the parent is finished: removes what is in the way, and makes it. Says nothing of success.
     pub(super) fn directory_early(&mut self, entry: EntryRef<'_>, path: RelPath<'_>) {
-        let is_due = attributes::keeps_time(self.ctx, entry) && !self.is_only_a_way(entry);
+        let is_due = attributes::keeps_time(self.ctx, entry)
+            && !self.is_only_a_way(entry)
+            && !self.disk.hides(path, true);
         if self.disk.is_dry() || self.dirs.is_closed_above(path) || !is_due {
             return;
         }
@@ -116,6 +118,11 @@ impl Generator<'_> {
 
     fn open_directory(&mut self, ndx: Ndx, entry: EntryRef<'_>, path: RelPath<'_>) -> Result<bool, Failure> {
         if self.dirs.is_closed_above(path) {
+            return Ok(false);
+        }
+        if self.disk.hides(path, true) {
+            self.disk.refuse("ERROR: daemon refused to receive directory \"", path);
+            self.skip_content();
             return Ok(false);
         }
         let was_early =

@@ -180,6 +180,18 @@ impl Disk<'_> {
         self.problem(class, What::Sentence { before, path, after: "" });
     }
 
+    /// Whether a daemon's module hides this name: nothing happens to it.
+    pub fn hides(&self, path: RelPath<'_>, is_dir: bool) -> bool {
+        let hidden = self.ctx.options.select.hidden.as_deref();
+        hidden.is_some_and(|hidden| hidden.hides(&self.tree.full_name(path), is_dir))
+    }
+
+    /// Says that a hidden name was refused.
+    pub fn refuse(&self, kind: &'static str, path: RelPath<'_>) {
+        let name = [path.as_bytes(), b"\""].concat();
+        self.problem(Class::Transfer, What::Sentence { before: kind, path: &name, after: "" });
+    }
+
     fn problem(&self, class: Class, what: What<'_>) {
         self.ctx.report_problem(Problem { who: Who::Generator, class, what });
     }

@@ -52,7 +52,13 @@ impl Generator<'_> {
             return Ok(());
         }
         let key = self.links.key(entry);
-        let outcome = self.gates(ndx, entry, path)?;
+        let outcome = match self.disk.hides(path, false) && !self.dirs.is_closed_above(path) {
+            true => {
+                self.disk.refuse("ERROR: daemon refused to receive file \"", path);
+                Outcome::Passed
+            }
+            false => self.gates(ndx, entry, path)?,
+        };
         match (outcome, key) {
             (Outcome::Made, _) if entry.kind() == FileKind::Symlink => {
                 self.confirm(ndx)?;

@@ -84,6 +84,12 @@ impl Receiver<'_> {
     ) -> Result<(), Failure> {
         let found = self.list.find_for_transfer(ndx)?;
         let entry = found.entry();
+        let hidden = self.ctx.options.select.hidden.as_deref();
+        let name = || self.destination.tree.full_name(self.destination.path(entry));
+        if hidden.is_some_and(|hidden| hidden.hides(&name(), false)) {
+            // The generator never asked for it.
+            return Err(Failure::Protocol(PeerMisbehaved::Rule("data of a hidden file").into()));
+        }
         self.keep_xattrs(entry, item);
         if !self.failed_once.contains(&ndx) {
             self.count_new(entry, item);

@@ -34,7 +34,7 @@ use crate::filter::{Chain, FilterSide};
 use crate::link::{Handover, Inbox};
 use crate::observe::{Event, ItemReport, Moment, Who};
 use crate::options::Remove;
-use crate::source::links::MUNGED;
+use crate::source::links::{confined_target, MUNGED};
 use crate::sys::users;
 use crate::{unconverted, Context, Failure};
 
@@ -157,10 +157,17 @@ impl Receiver<'_> {
     /// `--munge-links`: makes the symlinks of a remote sender harmless. On one machine the option
     /// is the sender's.
     fn munge(&self, segment: Arc<Segment>) -> Arc<Segment> {
-        if !self.ctx.options.select.munge_links || self.ctx.session.direction != Direction::Receiving {
+        let select = &self.ctx.options.select;
+        if self.ctx.session.direction != Direction::Receiving {
             return segment;
         }
-        Arc::new(segment.map_link_targets(&|target| [MUNGED, target].concat()))
+        if select.munge_links {
+            return Arc::new(segment.map_link_targets(&|_, target| [MUNGED, target].concat()));
+        }
+        if select.confined_links {
+            return Arc::new(segment.map_link_targets(&confined_target));
+        }
+        segment
     }
 
     /// `-m`: drops directories that hold nothing. One that a filter protects stays, and those that
