@@ -146,6 +146,8 @@ pub struct Preserve {
     pub hard_links: bool,
     /// `-U`.
     pub atimes: bool,
+    /// `-A`.
+    pub acls: bool,
     /// `-X`.
     pub xattrs: Xattrs,
     /// `--open-noatime`, also by `-UU`: reading leaves access times alone, where the platform can.

@@ -61,7 +61,7 @@ pub const ROWS: &[Row] = &[
     })
     .letter('A')
     .off(&["no-acls", "no-A"])
-    .not_yet(),
+    .here(cfg!(target_os = "linux"), "rsync: ACLs are not supported on this client"),
     flag("xattrs", "keep extended attributes", |t, g| {
         t.preserve.xattrs = count(g.on, t.preserve.xattrs);
         Ok(())

@@ -99,6 +99,14 @@ impl Row {
         self
     }
 
+    /// Marks it as never done where it is not supported, with the text of the refusal.
+    pub const fn here(self, supported: bool, text: &'static str) -> Row {
+        match supported {
+            true => self,
+            false => self.never(text),
+        }
+    }
+
     /// Returns the name that messages use: `--long`, or `-L`.
     pub fn name(&self) -> String {
         match self.short {

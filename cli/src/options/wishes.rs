@@ -176,6 +176,7 @@ impl Wishes {
             drop_devices: p.drop_devices,
             hard_links: p.hard_links > 0,
             atimes: p.atimes > 0,
+            acls: p.acls,
             xattrs: match p.xattrs {
                 0 => engine::Xattrs::Off,
                 1 => engine::Xattrs::Plain,

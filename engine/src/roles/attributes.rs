@@ -7,20 +7,30 @@
 use suisei_protocol::flist::{EntryFlags, EntryRef, FileKind};
 use suisei_protocol::transfer::ItemFlags;
 
+use super::acls;
 use crate::context::Context;
 use crate::options::Preserve;
 use crate::sys::users;
-use crate::tree::{Attributes, Meta, Times};
+use crate::tree::{Attributes, Dir, Meta, Times};
 
 /// Returns the attributes that `entry` should have at the destination. `existing` is what stood
-/// there before; `made` is what stands there now (the temp file, the new directory, or the same).
-pub fn wanted(ctx: &Context, entry: EntryRef<'_>, existing: Option<&Meta>, made: &Meta) -> Attributes {
+/// there before; `made` is what stands there now (the temp file, the new directory, or the same);
+/// `parent` is the directory that holds it.
+pub fn wanted(
+    ctx: &Context,
+    entry: EntryRef<'_>,
+    existing: Option<&Meta>,
+    made: &Meta,
+    parent: Option<&Dir>,
+) -> Attributes {
     let preserve = &ctx.options.preserve;
+    let mask = || parent.map_or_else(users::umask, acls::creation_mask);
     Attributes {
         uid: (preserve.owner && preserve.super_user).then(|| ctx.ids.uid(entry.uid())),
         gid: group(ctx, entry),
-        permissions: permissions(preserve, entry, existing, made, users::umask()),
+        permissions: permissions(preserve, entry, existing, made, mask),
         times: times(ctx, entry, existing, made),
+        acls: acls::wanted(ctx, entry),
     }
 }
 
@@ -85,7 +95,7 @@ fn permissions(
     entry: EntryRef<'_>,
     existing: Option<&Meta>,
     made: &Meta,
-    umask: u32,
+    mask: impl FnOnce() -> u32,
 ) -> Option<u32> {
     let source = entry.mode().permissions();
     // What had another type was removed: the item is new.
@@ -100,7 +110,7 @@ fn permissions(
         (kind, None) => {
             // A setgid parent gives a new directory its own setgid bit.
             let inherited = if kind == FileKind::Directory { made.mode.permissions() & 0o2000 } else { 0 };
-            Some(source & 0o777 & !umask | inherited)
+            Some(source & 0o777 & !mask() | inherited)
         }
     }
 }

@@ -33,6 +33,8 @@ pub enum Original {
 pub struct Backups {
     suffix: Vec<u8>,
     dir: Option<BackupDir>,
+    /// Whether copies get the access control lists of their originals (`-A`).
+    keeps_acls: bool,
 }
 
 /// `--backup-dir`, opened (and made) when the first backup needs it.
@@ -70,7 +72,7 @@ impl Backups {
             privileges: destination.privileges(),
             tree: OnceLock::new(),
         });
-        Some(Backups { suffix: place.backup_suffix.clone(), dir })
+        Some(Backups { suffix: place.backup_suffix.clone(), dir, keeps_acls: ctx.options.preserve.acls })
     }
 
     /// Whether a deletion keeps no backup of `name`, because it is a backup itself.
@@ -93,7 +95,8 @@ impl Backups {
             let full = tree.full_name(path);
             ctx.problem(who, Class::Transfer, "make_backup", &full, error);
         })?;
-        match move_aside(&from, path.name(), &meta, &place, original) {
+        let item = Item { from: &from, name: path.name(), meta: &meta, keeps_acls: self.keeps_acls };
+        match move_aside(item, &place, original) {
             Ok(()) => {
                 ctx.report(Event::Note(path, Note::BackedUp(&place.shown)));
                 Ok(())
@@ -127,7 +130,7 @@ impl Backups {
         };
         let shown = [&dir.named[..], b"/", path.as_bytes(), &self.suffix].concat();
         let backups = dir.open()?;
-        Ok(Place { dir: mirror(tree, &backups, path.parent())?, name, shown })
+        Ok(Place { dir: mirror(tree, &backups, path.parent(), self.keeps_acls)?, name, shown })
     }
 
     fn full_name(&self, tree: &Tree, place: &Place) -> Vec<u8> {
@@ -150,13 +153,13 @@ impl BackupDir {
 
 /// Returns the directory `path` of `backups`, making what is missing with the owner and mode that
 /// it has in `tree`.
-fn mirror(tree: &Tree, backups: &Tree, path: RelPath<'_>) -> io::Result<Arc<Dir>> {
+fn mirror(tree: &Tree, backups: &Tree, path: RelPath<'_>, keeps_acls: bool) -> io::Result<Arc<Dir>> {
     match backups.dir(path) {
         Ok(dir) => return Ok(dir),
         Err(error) if path.is_root() => return Err(error),
         Err(_) => {}
     }
-    let parent = mirror(tree, backups, path.parent())?;
+    let parent = mirror(tree, backups, path.parent(), keeps_acls)?;
     let name = path.name();
     match parent.mkdir(name, 0o777) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -166,9 +169,15 @@ fn mirror(tree: &Tree, backups: &Tree, path: RelPath<'_>) -> io::Result<Arc<Dir>
         }
         other => other?,
     }
-    if let (Ok(original), Some(made)) = (tree.dir(path).and_then(|dir| dir.meta()), parent.stat(name)?) {
-        let permissions = Some(original.mode.permissions() | 0o700);
-        let want = Attributes { uid: Some(original.uid), gid: Some(original.gid), permissions, times: None };
+    let held = tree.dir(path).and_then(|dir| Ok((dir.meta()?, dir)));
+    if let (Ok((original, dir)), Some(made)) = (held, parent.stat(name)?) {
+        let want = Attributes {
+            uid: Some(original.uid),
+            gid: Some(original.gid),
+            permissions: Some(original.mode.permissions() | 0o700),
+            times: None,
+            acls: keeps_acls.then(|| dir.acls(b".", FileKind::Directory).ok()).flatten(),
+        };
         // A backup in a directory of our own is better than none.
         let _ = parent.apply(name, &made, &want);
     }
@@ -176,13 +185,23 @@ fn mirror(tree: &Tree, backups: &Tree, path: RelPath<'_>) -> io::Result<Arc<Dir>
     backups.dir(path)
 }
 
-fn move_aside(from: &Dir, name: &[u8], meta: &Meta, place: &Place, original: Original) -> io::Result<()> {
+/// What is kept.
+#[derive(Clone, Copy)]
+struct Item<'a> {
+    from: &'a Dir,
+    name: &'a [u8],
+    meta: &'a Meta,
+    keeps_acls: bool,
+}
+
+fn move_aside(item: Item<'_>, place: &Place, original: Original) -> io::Result<()> {
+    let Item { from, name, .. } = item;
     let to = &place.dir;
     if to.stat(&place.name)?.is_some_and(|old| old.kind() == FileKind::Directory) {
         remove_all(to, &place.name)?;
     }
     match original {
-        Original::IsCopied => return copy(from, name, meta, place, Devices::AreContent),
+        Original::IsCopied => return copy(item, place, Devices::AreContent),
         Original::Stays => {
             if to.replace(&place.name, &mut |temp| to.hard_link(from, name, temp)).is_ok() {
                 return Ok(());
@@ -192,7 +211,7 @@ fn move_aside(from: &Dir, name: &[u8], meta: &Meta, place: &Place, original: Ori
     }
     match from.rename(name, to, &place.name) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            copy(from, name, meta, place, Devices::AreNodes)?;
+            copy(item, place, Devices::AreNodes)?;
             match original {
                 Original::Moves => from.unlink(name),
                 _ => Ok(()),
@@ -202,7 +221,8 @@ fn move_aside(from: &Dir, name: &[u8], meta: &Meta, place: &Place, original: Ori
     }
 }
 
-fn copy(from: &Dir, name: &[u8], meta: &Meta, place: &Place, devices: Devices) -> io::Result<()> {
+fn copy(item: Item<'_>, place: &Place, devices: Devices) -> io::Result<()> {
+    let Item { from, name, meta, keeps_acls } = item;
     let to = &place.dir;
     let want = Attributes {
         uid: Some(meta.uid),
@@ -212,6 +232,7 @@ fn copy(from: &Dir, name: &[u8], meta: &Meta, place: &Place, devices: Devices) -
             mtime: Some((meta.mtime, meta.mtime_nsec)),
             atime: Some((meta.atime, meta.atime_nsec)),
         }),
+        acls: keeps_acls.then(|| from.acls(name, meta.kind()).ok()).flatten(),
     };
     let is_content = meta.kind().is_device() && devices == Devices::AreContent;
     if meta.kind() == FileKind::Regular || is_content {

@@ -1,5 +1,6 @@
 //! Generator, sender, receiver.
 
+pub mod acls;
 pub mod attributes;
 pub mod backup;
 pub mod destination;

@@ -82,7 +82,7 @@ pub fn layout(options: &TransferOptions) -> Layout {
         checksum: options.compare.checksum,
         atimes: keep.atimes,
         crtimes: false,
-        acls: false,
+        acls: keep.acls,
         xattrs: keep.xattrs != Xattrs::Off,
         numeric_ids: keep.numeric_ids,
         relative: options.select.relative,

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use suisei_protocol::flist::{
-    compare, DirNdx, IdKind, IdName, Ndx, Order, OwnedEntry, Segment, SegmentBuilder,
+    compare, DirNdx, IdKind, IdName, NamedAccess, Ndx, Order, OwnedEntry, Segment, SegmentBuilder,
 };
-use suisei_protocol::session::{Compat, Session};
+use suisei_protocol::session::{Compat, Layout, Session};
 
 use super::base::Base;
 use super::walk::Argument;
@@ -187,25 +187,48 @@ impl SeenIds {
     /// Adds the names of a file's owner and group to a segment where they are met first.
     pub(super) fn meet(&mut self, session: &Session, uid: u32, gid: u32, builder: &mut SegmentBuilder) {
         let layout = &session.layout;
-        if layout.numeric_ids {
-            return;
-        }
-        if layout.uid && self.users.insert(uid) {
-            if let Some(name) = users::user_name(uid) {
-                builder.push_id_name(IdName { kind: IdKind::User, id: uid, name });
+        for (is_sent, kind, id) in [(layout.uid, IdKind::User, uid), (layout.gid, IdKind::Group, gid)] {
+            if is_sent {
+                self.meet_one(session, kind, id, builder);
             }
         }
-        if layout.gid && self.groups.insert(gid) {
-            if let Some(name) = users::group_name(gid) {
-                builder.push_id_name(IdName { kind: IdKind::Group, id: gid, name });
-            }
+    }
+
+    /// The same for the ids that an access control list names.
+    pub(super) fn meet_named(
+        &mut self,
+        session: &Session,
+        named: &[NamedAccess],
+        builder: &mut SegmentBuilder,
+    ) {
+        named.iter().for_each(|named| self.meet_one(session, named.kind, named.id, builder));
+    }
+
+    fn meet_one(&mut self, session: &Session, kind: IdKind, id: u32, builder: &mut SegmentBuilder) {
+        let is_new = !session.layout.numeric_ids
+            && match kind {
+                IdKind::User => self.users.insert(id),
+                IdKind::Group => self.groups.insert(id),
+            };
+        let name = match kind {
+            _ if !is_new => None,
+            IdKind::User => users::user_name(id),
+            IdKind::Group => users::group_name(id),
+        };
+        if let Some(name) = name {
+            builder.push_id_name(IdName { kind, id, name });
         }
     }
 
     /// The lists behind a whole list end with the names of id 0, whether it was met or not.
     pub(super) fn complete(&mut self, session: &Session, builder: &mut SegmentBuilder) {
         if session.compat.contains(Compat::ID0_NAMES) && !session.names_ids_inline() {
-            self.meet(session, 0, 0, builder);
+            let Layout { uid, gid, acls, .. } = session.layout;
+            for (has_list, kind) in [(uid || acls, IdKind::User), (gid || acls, IdKind::Group)] {
+                if has_list {
+                    self.meet_one(session, kind, 0, builder);
+                }
+            }
         }
     }
 }

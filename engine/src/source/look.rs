@@ -3,10 +3,11 @@
 //! Wire: protocol/doc/12-owners-links-xattrs-acls.md#2-hard-links--h
 
 use std::io;
+use std::sync::Arc;
 
 use bstr::ByteSlice;
 use rustix::io::Errno;
-use suisei_protocol::flist::{Extra, FileKind, HardLink, IoErrors, RelPath, Xattr};
+use suisei_protocol::flist::{Acl, Extra, FileKind, HardLink, IoErrors, RelPath, Xattr};
 use suisei_protocol::sum::FileSum;
 
 use super::base::Base;
@@ -14,7 +15,7 @@ use super::is_unsafe;
 use super::links::MUNGED;
 use crate::observe::{Class, Event, Note, Problem, What, Who};
 use crate::options::SourceLinks;
-use crate::tree::{Devices, Dir, HeldItem, Meta};
+use crate::tree::{AclKind, Devices, Dir, HeldItem, Meta};
 use crate::xattrs::{self, Unreadable};
 use crate::Context;
 
@@ -112,6 +113,9 @@ pub(super) fn extra(ctx: &Context, base: &Base, wire: &[u8], meta: &Meta) -> io:
     if kind == FileKind::Regular && layout.checksum {
         extra.checksum = Some(list_sum(ctx, base, wire));
     }
+    if layout.acls && kind != FileKind::Symlink {
+        read_acls(ctx, base, wire, meta, &mut extra)?;
+    }
     if layout.atimes && kind != FileKind::Directory {
         extra.atime = Some(meta.atime);
     }
@@ -168,6 +172,24 @@ pub(super) fn unreadable(ctx: &Context, path: &[u8], unreadable: &Unreadable) {
     let what = What::Around { before, path, after: after.as_bytes(), error: &unreadable.error };
     ctx.add_io_errors(IoErrors::GENERAL);
     ctx.report_problem(Problem { who: Who::Sender, class: Class::Transfer, what });
+}
+
+/// Reads the access control lists of a source, less what its mode says.
+fn read_acls(ctx: &Context, base: &Base, wire: &[u8], meta: &Meta, extra: &mut Extra) -> io::Result<()> {
+    let path = RelPath::new(wire);
+    let (dir, name) = match path.is_root() {
+        true => (base.dir(wire)?, &b"."[..]),
+        false => (base.parent(wire)?, last(wire)),
+    };
+    let follow = ctx.options.select.symlinks != SourceLinks::Keep;
+    let some = |acl: Acl| Some(acl).filter(|acl| !acl.is_empty()).map(Arc::new);
+    if let Some(acl) = dir.acl(name, AclKind::Access, follow)? {
+        extra.access_acl = some(acl.without_mode(meta.mode.permissions()));
+    }
+    if meta.kind() == FileKind::Directory {
+        extra.default_acl = dir.acl(name, AclKind::Default, follow)?.and_then(some);
+    }
+    Ok(())
 }
 
 /// Sums a file for `-c`. What cannot be read has a sum of zeros: it is an error only if its

@@ -500,7 +500,9 @@ impl<'c> Lister<'c> {
         flags: EntryFlags,
     ) -> Option<()> {
         let ctx = self.ctx;
-        let meta = &self.as_sent(base, wire, *meta);
+        let mut meta = self.as_sent(base, wire, *meta);
+        meta.mode = ctx.options.rewrite.chmod.apply(meta.mode, users::umask());
+        let meta = &meta;
         let mut extra = match extra(ctx, base, wire, meta) {
             Ok(extra) => extra,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -530,7 +532,7 @@ impl<'c> Lister<'c> {
         let size = if kind.is_device() || kind.is_special() { 0 } else { meta.size };
         let entry = NewEntry {
             path: wire,
-            mode: ctx.options.rewrite.chmod.apply(meta.mode, users::umask()),
+            mode: meta.mode,
             size,
             mtime: meta.mtime,
             mtime_nsec: meta.mtime_nsec,
@@ -538,6 +540,7 @@ impl<'c> Lister<'c> {
             gid: meta.gid,
             flags,
         };
+        let acls = [extra.access_acl.clone(), extra.default_acl.clone()];
         draft.note_base(base);
         if draft.builder.push(entry, extra).is_err() {
             ctx.add_io_errors(IoErrors::GENERAL);
@@ -545,6 +548,9 @@ impl<'c> Lister<'c> {
             return None;
         }
         self.ids.meet(&ctx.session, meta.uid, meta.gid, &mut draft.builder);
+        for acl in acls.iter().flatten() {
+            self.ids.meet_named(&ctx.session, &acl.named, &mut draft.builder);
+        }
         ctx.stats.listed.count(kind);
         if matches!(kind, FileKind::Regular | FileKind::Symlink) {
             ctx.stats.total_size.add(size);

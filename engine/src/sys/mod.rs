@@ -4,6 +4,7 @@
 //! longer paths, and says how. Nothing here knows of transfers.
 #![allow(unsafe_code)]
 
+pub mod acl;
 pub mod confine;
 pub mod copy;
 pub mod hosts;

@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 use rustix::fs::{openat, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use suisei_protocol::flist::{FileKind, Rdev};
+use suisei_protocol::flist::{Acl, FileKind, Rdev};
 use suisei_protocol::limits::PATH_MAX;
 
 use super::apply::apply;
 use super::temp::temp_base;
-use super::{stored, Attributes, HeldItem, Meta, NotApplied, Privileges, TempFile};
+use super::{stored, Attributes, HeldItem, Meta, NotApplied, Privileges, TempFile, WantedAcls};
+use crate::sys::acl::{self, AclKind};
 use crate::sys::meta::{self, mode_bits, Target};
 use crate::sys::{confine, nodes, open};
 
@@ -416,11 +417,30 @@ impl Dir {
         }
     }
 
+    /// Returns an access control list of a member, or of what it leads to; nothing if it has none.
+    pub fn acl(&self, name: &[u8], kind: AclKind, follow: bool) -> io::Result<Option<Acl>> {
+        let dir = self.at(name)?;
+        match name {
+            b"." if rustix::fs::fcntl_getfl(dir).is_ok_and(is_full) => acl::read(&HeldItem::open(dir), kind),
+            _ => acl::read(&HeldItem::member(dir, name, follow)?, kind),
+        }
+    }
+
+    /// Returns all access control lists of a member, as they are set on another like it.
+    pub fn acls(&self, name: &[u8], kind: FileKind) -> io::Result<WantedAcls> {
+        let access = self.acl(name, AclKind::Access, false)?.unwrap_or_default();
+        let default = match kind {
+            FileKind::Directory => Some(self.acl(name, AclKind::Default, false)?),
+            _ => None,
+        };
+        Ok(WantedAcls { access, default })
+    }
+
     /// Applies attributes to a member without following symlinks: owner, then mode, then times.
     /// `now` is what a stat of it says. Does nothing that `now` already satisfies. The error says
     /// which step failed; `?` in a function of [`io::Result`] keeps the reason alone.
     pub fn apply(&self, name: &[u8], now: &Meta, want: &Attributes) -> Result<(), NotApplied> {
-        let dir = self.at(name).map_err(|error| NotApplied { call: "stat", error })?;
+        let dir = self.at(name).map_err(|error| NotApplied::new("stat", error))?;
         // The directory itself is changed through its descriptor, unless that may only search.
         let target = match name {
             b"." if rustix::fs::fcntl_getfl(dir).is_ok_and(is_full) => Target::Open(dir),
@@ -430,7 +450,7 @@ impl Dir {
             Privileges::Real => apply(target, now, want),
             Privileges::Stored => {
                 let item = self.xattrs_to_set(name, FileKind::Regular);
-                let item = item.map_err(|error| NotApplied { call: "stat", error })?;
+                let item = item.map_err(|error| NotApplied::new("stat", error))?;
                 stored::apply(target, &item, now, want)
             }
         }

@@ -11,9 +11,10 @@ mod stored;
 mod temp;
 mod tree;
 
+pub use crate::sys::acl::AclKind;
 pub use crate::sys::open::spare_atime;
 pub use crate::sys::xattr::Held as HeldItem;
-pub use apply::{Attributes, NotApplied, Times};
+pub use apply::{Attributes, NotApplied, Times, WantedAcls};
 pub use dir::{Devices, Dir, DirMember};
 pub use meta::Meta;
 pub use stored::Privileges;

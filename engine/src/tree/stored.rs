@@ -111,7 +111,7 @@ pub(super) fn apply(
     let mut failed = None;
     let mut note = |call, result: io::Result<()>| {
         if let (None, Err(error)) = (&failed, result) {
-            failed = Some(NotApplied { call, error });
+            failed = Some(NotApplied::new(call, error));
         }
     };
     let permissions = match now.kind() {

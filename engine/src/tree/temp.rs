@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{openat, unlinkat, AtFlags};
 use rustix::io::Errno;
 
 use super::apply::apply;
 use super::dir::{NEW, TRIES};
-use super::{stored, Attributes, Dir, HeldItem, Meta, NotApplied, Privileges, Times};
+use super::{stored, Attributes, Dir, HeldItem, Meta, NotApplied, Privileges, Times, WantedAcls};
 use crate::sys;
 use crate::sys::copy::Holes;
 use crate::sys::meta::{mode_bits, Target};
@@ -28,6 +28,8 @@ pub struct TempFile {
     name: Vec<u8>,
     file: File,
     placed: bool,
+    /// The lists that it was given, for a copy elsewhere.
+    acls: OnceLock<WantedAcls>,
 }
 
 impl TempFile {
@@ -41,7 +43,15 @@ impl TempFile {
             name.push(b'.');
             name.extend(random.iter().map(|&byte| LETTERS[usize::from(byte) % LETTERS.len()]));
             match openat(dir.held()?, &name[..], NEW, mode_bits((mode | 0o200) & 0o700)) {
-                Ok(file) => return Ok(TempFile { dir: dir.clone(), name, file: file.into(), placed: false }),
+                Ok(file) => {
+                    return Ok(TempFile {
+                        dir: dir.clone(),
+                        name,
+                        file: file.into(),
+                        placed: false,
+                        acls: OnceLock::new(),
+                    })
+                }
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -71,6 +81,10 @@ impl TempFile {
 
     /// Applies attributes through the open descriptor, as [`Dir::apply`] does to a member.
     pub fn apply(&self, now: &Meta, want: &Attributes) -> Result<(), NotApplied> {
+        if let Some(acls) = &want.acls {
+            // The first are the entry's; none come later.
+            let _ = self.acls.set(acls.clone());
+        }
         let target = Target::Open(self.file.as_fd());
         match self.dir.privileges {
             Privileges::Real => apply(target, now, want),
@@ -118,6 +132,7 @@ impl TempFile {
                 mtime: Some((meta.mtime, meta.mtime_nsec)),
                 atime: Some((meta.atime, meta.atime_nsec)),
             }),
+            acls: self.acls.get().cloned(),
         };
         copy.apply(&copy.meta()?, &want)?;
         let (from, to) = (self.xattrs(), copy.xattrs());

@@ -36,6 +36,52 @@ fn read_long_ago(work: &Path) {
     }
 }
 
+/// Gives the source lists of every kind: named users and groups with and without names, one with a
+/// mask only, a default list, and some on what is no regular file.
+fn acls(work: &Path) {
+    let src = work.join("src");
+    for (name, list) in [
+        ("one", "u:1:rw,g:2:r"),
+        ("block", "u:1:rw,g:2:r"),
+        ("run.sh", "u:54321:rwx,u:33:r,g:54322:x"),
+        ("text.txt", "m::r"),
+        ("setuid", "u:7:rwx"),
+        ("read-only", "u:2:-,g::-"),
+        ("dir/file", "u:4:rx,m::x"),
+        ("pipe", "g:3:rw"),
+        ("dir", "u:1:rwx,d:u:1:rx,d:g:3:w"),
+        ("empty-dir", "d:u::rwx,d:g::rx,d:o::-"),
+        (".", "u:5:rx"),
+    ] {
+        run("setfacl", &["-m", list], &src.join(name));
+    }
+}
+
+/// The same, with other lists at the destination.
+fn acls_at_both(work: &Path) {
+    acls(work);
+    let dst = work.join("dst");
+    for (name, list) in [
+        ("one", "u:1:r,g:2:r"),
+        ("block", "u:1:rw,g:2:r,g::-"),
+        ("empty", "u:9:rwx"),
+        ("dir", "d:u:9:rwx"),
+        ("dir-2", "u:9:rwx,d:o::-"),
+        ("with space", "u:1:rw"),
+        ("extra-dir", "u:1:rwx,d:u:1:rwx"),
+        (".", "d:u:9:r"),
+    ] {
+        run("setfacl", &["-m", list], &dst.join(name));
+    }
+}
+
+/// Gives the destination, made here if need be, a default list: new items get what it says.
+fn default_acl(work: &Path) {
+    let _ = std::fs::create_dir(work.join("dst"));
+    run("chown", &["--reference", &work.join("src").to_string_lossy()], &work.join("dst"));
+    run("setfacl", &["-m", "d:u:7:rwx,d:g::rx,d:o::-"], &work.join("dst"));
+}
+
 /// Runs a command on a path; tools that need root fail quietly for others.
 fn run(program: &str, arguments: &[&str], path: &Path) {
     let _ = Command::new(program).args(arguments).arg(path).output();
@@ -87,4 +133,34 @@ pub(super) const ROWS: &[Scenario] = &[
     row(Same, "-aic --open-noatime").with(read_long_ago),
     row(Older, "-aiUU --no-open-noatime").with(read_long_ago),
     row(Absent, "-aN"),
+    // ACLs.
+    row(Absent, "-aAi").with(acls),
+    row(Older, "-aAi").with(acls_at_both),
+    row(Same, "-aAii").with(acls_at_both),
+    row(Same, "-aAin").with(acls_at_both),
+    row(Older, "-aAiH --delete").with(acls_at_both),
+    row(Older, "-aAXHi --no-i-r").with(acls_at_both),
+    row(Older, "-aAi --numeric-ids").with(acls_at_both),
+    row(Older, "-aAi --numeric-ids --no-i-r").with(acls_at_both),
+    row(Older, "-aAi --usermap=daemon:8,54321:9 --groupmap=*:12").with(acls_at_both),
+    row(Older, "-aAi --chmod=go-w,F+x").with(acls_at_both),
+    row(Older, "-rAi").with(acls_at_both),
+    row(Older, "-rAi --no-i-r").with(acls_at_both),
+    row(Older, "-aAi --inplace").with(acls_at_both),
+    row(Older, "-aAi --backup-dir=old").with(acls_at_both),
+    row(Older, "-aAi --temp-dir={work}/src/dir").with(acls_at_both),
+    row(Older, "-aAi --delay-updates").with(acls_at_both),
+    row(Same, "-aAvv --ignore-existing").with(acls_at_both),
+    row(Same, "-aAi --no-p").with(acls_at_both),
+    row(Older, "-ai").with(acls_at_both),
+    row(Absent, "-aA --protocol=29").with(acls).only(REMOTE),
+    row(Older, "-aAi --protocol=29").with(acls_at_both).only(&[Mode::Local]),
+    row(Older, "-aAi --protocol=30").with(acls_at_both),
+    row(Older, "-aAi --protocol=31 --no-i-r").with(acls_at_both),
+    row(Absent, "-aAi --chown=1:2").with(acls),
+    row(Absent, "-rlti").with(default_acl),
+    row(Absent, "-ai").with(default_acl),
+    row(Absent, "-aAi").with(default_acl),
+    row(Absent, "-rE --mkpath").with(default_acl),
+    row(Older, "-rltiD --delete").with(default_acl),
 ];

@@ -61,6 +61,12 @@ impl Acl {
         self
     }
 
+    /// Returns the nine permission bits that a file with this complete list shows.
+    pub fn mode(&self) -> u32 {
+        let bits = |access: Option<u8>| u32::from(access.unwrap_or(0));
+        bits(self.user) << 6 | bits(self.mask.or(self.group)) << 3 | bits(self.other)
+    }
+
     /// Returns the complete access list of a file with this mode: the opposite of
     /// [`Acl::without_mode`]. The group bits of the mode are the mask where there is one.
     pub fn with_mode(mut self, mode: u32) -> Acl {

@@ -132,6 +132,9 @@ impl Segment {
     pub fn without_nanoseconds(&self) -> Segment {
         let mut copy = self.clone();
         copy.entries.iter_mut().for_each(|fixed| fixed.mtime_nsec = 0);
+        if let Some((_, dir)) = &mut copy.dir {
+            Arc::make_mut(dir).fixed_mut().mtime_nsec = 0;
+        }
         copy
     }
 

@@ -77,7 +77,7 @@ const LINK: u32 = 0o120_000;
 
 fn bits(preserve: Preserve, source: u32, existing: Option<u32>, made: u32, umask: u32) -> Option<u32> {
     let segment = segment(source, None);
-    permissions(&preserve, segment.get(0).unwrap(), existing.map(meta).as_ref(), &meta(made), umask)
+    permissions(&preserve, segment.get(0).unwrap(), existing.map(meta).as_ref(), &meta(made), || umask)
 }
 
 /// The captured table of 24 section 7, `-r`.
@@ -146,9 +146,9 @@ fn owners_are_reported_for_root_and_groups_where_settable() {
     let root = Preserve { super_user: true, ..both };
     assert_eq!(flags(root, FILE, FILE), ItemFlags::REPORT_OWNER | ItemFlags::REPORT_GROUP);
     let segment = segment(FILE, None);
-    let want = wanted(&context(both), segment.get(0).unwrap(), None, &meta(FILE));
+    let want = wanted(&context(both), segment.get(0).unwrap(), None, &meta(FILE), None);
     assert_eq!((want.uid, want.gid), (None, None));
-    let want = wanted(&context(root), segment.get(0).unwrap(), None, &meta(FILE));
+    let want = wanted(&context(root), segment.get(0).unwrap(), None, &meta(FILE), None);
     assert_eq!((want.uid, want.gid), (Some(70_001), Some(70_002)));
 }
 
@@ -170,13 +170,13 @@ fn nanoseconds_are_repaired_only_where_content_was_looked_at() {
     let entry = segment.get(0).unwrap();
     let mut ctx = context(times);
     let exact = Some(Times { mtime: Some((1000, 5)), atime: None });
-    assert_eq!(wanted(&ctx, entry, Some(&existing), &existing).times, None);
+    assert_eq!(wanted(&ctx, entry, Some(&existing), &existing, None).times, None);
     let temp = Meta { ino: 2, ..existing };
-    assert_eq!(wanted(&ctx, entry, Some(&existing), &temp).times, exact);
+    assert_eq!(wanted(&ctx, entry, Some(&existing), &temp, None).times, exact);
     let written = Meta { mtime_nsec: 10, ..existing };
-    assert_eq!(wanted(&ctx, entry, Some(&existing), &written).times, exact, "in place");
+    assert_eq!(wanted(&ctx, entry, Some(&existing), &written, None).times, exact, "in place");
     ctx.options.compare.checksum = true;
-    assert_eq!(wanted(&ctx, entry, Some(&existing), &existing).times, exact);
+    assert_eq!(wanted(&ctx, entry, Some(&existing), &existing, None).times, exact);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn directory_and_symlink_times_can_be_left_out() {
         for (mode, kept) in [(DIR | 0o755, dirs), (LINK | 0o777, links)] {
             let segment = segment(mode, None);
             let (ctx, entry) = (context(preserve), segment.get(0).unwrap());
-            assert_eq!(wanted(&ctx, entry, None, &late(mode)).times.is_some(), kept);
+            assert_eq!(wanted(&ctx, entry, None, &late(mode), None).times.is_some(), kept);
             assert_eq!(differs(&ctx, entry, &late(mode)).contains(ItemFlags::REPORT_TIME), kept);
         }
     }
@@ -211,7 +211,7 @@ fn access_times_count_in_seconds() {
     ] {
         let segment = segment(mode, atime);
         let (ctx, entry) = (context(atimes), segment.get(0).unwrap());
-        let times = wanted(&ctx, entry, None, &meta(mode)).times;
+        let times = wanted(&ctx, entry, None, &meta(mode), None).times;
         assert_eq!(times, set.then_some(Times { mtime: None, atime: Some((3001, 0)) }));
         assert_eq!(differs(&ctx, entry, &meta(mode)).contains(ItemFlags::REPORT_ATIME), reported);
     }

@@ -65,7 +65,7 @@ impl Generator<'_> {
     ) -> Result<Outcome, Failure> {
         if self.has_same_value(entry, path, &spot) {
             if let (Some(dir), Some(meta), false) = (&spot.dir, spot.meta, self.disk.is_dry()) {
-                spot.meta = Some(self.disk.dress(dir, path, entry, Some(&meta), &meta));
+                spot.meta = Some(self.disk.dress(dir, path, entry, Some(&meta), &meta, spot.acls));
             }
             self.unchanged(ndx, entry, path, &spot)?;
             return Ok(Outcome::Done);
@@ -82,6 +82,7 @@ impl Generator<'_> {
         let before = spot.meta.filter(|meta| is_of_family(meta.kind(), entry.kind()));
         let action = ItemFlags::LOCAL_CHANGE | ItemFlags::REPORT_CHANGE;
         let mut item = itemize::item(self.ctx, entry, before.as_ref(), action);
+        spot.note_acls(&mut item);
         // What was made has none.
         self.note_xattrs(&mut item, entry, path, None);
         self.send_item(ndx, entry, item)?;

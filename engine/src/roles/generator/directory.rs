@@ -152,7 +152,9 @@ impl Generator<'_> {
         }
         let existing = spot.meta.filter(|_| !was_early);
         let action = if existing.is_none() { ItemFlags::LOCAL_CHANGE } else { ItemFlags::empty() };
+        self.disk.compare_acls(&mut spot, path, entry);
         let mut item = itemize::item(self.ctx, entry, existing.as_ref(), action);
+        spot.note_acls(&mut item);
         self.note_xattrs(&mut item, entry, path, Some(&spot).filter(|_| !was_early));
         self.send_item(ndx, entry, item)?;
         if self.disk.is_dry() {
@@ -221,7 +223,7 @@ impl Generator<'_> {
                 Err(error) => return self.disk.reason("recv_generator: failed to stat", path, &error),
             },
         };
-        let mut want = attributes::wanted(self.ctx, entry, existing, &made);
+        let mut want = attributes::wanted(self.ctx, entry, existing, &made, Some(&dir));
         // Whoever may not set the time of a directory is told now; it comes last.
         want.times = want.times.filter(|_| existing.is_some());
         let last = want.permissions.unwrap_or(made.mode.permissions());

@@ -42,6 +42,7 @@ impl Generator<'_> {
         leader: RelPath<'_>,
     ) -> Result<(), Failure> {
         let Some(mut spot) = self.look(path) else { return Ok(()) };
+        self.disk.compare_acls(&mut spot, path, entry);
         let there = if self.dirs.is_imagined_above(leader) {
             None
         } else {
@@ -50,6 +51,7 @@ impl Generator<'_> {
         if let (Some(meta), Some(there)) = (&spot.meta, &there) {
             if meta.is_same_file(there) {
                 let mut item = itemize::linked(self.ctx, entry, Some(meta), None);
+                spot.note_acls(&mut item);
                 self.note_xattrs(&mut item, entry, path, Some(&spot));
                 self.note_unchanged(path, &item);
                 self.send_item(ndx, entry, item)?;
@@ -67,6 +69,7 @@ impl Generator<'_> {
         }
         let before = spot.of_kind(entry.kind());
         let mut item = itemize::linked(self.ctx, entry, before, Some(leader.as_bytes()));
+        spot.note_acls(&mut item);
         match (self.disk.tree.parent(leader), there) {
             // What replaced another item is the leader now.
             (Ok(dir), Some(meta)) if before.is_some() => {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use suisei_protocol::flist::{EntryRef, FileKind, Mode, RelPath};
 use suisei_protocol::sum::FileSum;
+use suisei_protocol::transfer::{Item, ItemFlags};
 
 use crate::observe::{Class, Problem, What, Who};
+use crate::roles::acls::{self, AclDifference};
 use crate::roles::attributes;
 use crate::roles::backup::{Backups, Original};
 use crate::tree::{Devices, Dir, Meta, NotApplied, Tree};
@@ -30,12 +32,21 @@ pub struct Spot {
     pub dir: Option<Arc<Dir>>,
     /// The item, if there is one; symlinks are not followed.
     pub meta: Option<Meta>,
+    /// How its access control lists differ from those of the entry.
+    pub acls: AclDifference,
 }
 
 impl Spot {
     /// Returns the item if it is of this kind.
     pub fn of_kind(&self, kind: FileKind) -> Option<&Meta> {
         self.meta.as_ref().filter(|meta| meta.kind() == kind)
+    }
+
+    /// Notes in an item of what stood here that its lists differ.
+    pub fn note_acls(&self, item: &mut Item) {
+        if self.acls.any() && !item.flags.contains(ItemFlags::IS_NEW) {
+            item.flags |= ItemFlags::REPORT_ACL;
+        }
     }
 
     /// Returns the kind of the item.
@@ -58,7 +69,7 @@ impl Disk<'_> {
     /// Looks at a place. What cannot be looked at is reported, and nothing returned.
     pub fn look(&self, path: RelPath<'_>) -> Option<Spot> {
         let answer = match self.tree.parent(path) {
-            Ok(dir) => dir.stat(path.name()).map(|meta| Spot { dir: Some(dir), meta }),
+            Ok(dir) => dir.stat(path.name()).map(|meta| Spot { dir: Some(dir), meta, ..Spot::default() }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Spot::default()),
             Err(error) => Err(error),
         };
@@ -75,9 +86,17 @@ impl Disk<'_> {
         }
     }
 
+    /// Compares the lists of what stands at a place with those of its entry.
+    pub fn compare_acls(&self, spot: &mut Spot, path: RelPath<'_>, entry: EntryRef<'_>) {
+        if let (Some(dir), Some(meta)) = (&spot.dir, spot.of_kind(entry.kind())) {
+            spot.acls = acls::compare(self.ctx, entry, dir, path.name(), meta);
+        }
+    }
+
     /// Gives the item at `path` the attributes of its entry. `existing` is what stood there
     /// before, `made` what stands there now. Returns what its item is to be compared with: stock
-    /// looks again at what a change of owner may have taken setuid or setgid from.
+    /// looks again at what a change of owner may have taken setuid or setgid from, and takes the
+    /// permissions of a list that it has set for those that were there.
     pub fn dress(
         &self,
         dir: &Dir,
@@ -85,16 +104,20 @@ impl Disk<'_> {
         entry: EntryRef<'_>,
         existing: Option<&Meta>,
         made: &Meta,
+        acls: AclDifference,
     ) -> Meta {
-        let want = attributes::wanted(self.ctx, entry, existing, made);
+        let want = attributes::wanted(self.ctx, entry, existing, made, Some(dir));
         if let Err(failed) = dir.apply(path.name(), made, &want) {
             self.not_applied(path, &failed);
             return *made;
         }
         let (uid, gid) = (want.uid.unwrap_or(made.uid), want.gid.unwrap_or(made.gid));
-        let mode = made.mode.0;
+        let mut mode = made.mode.0;
+        if let (true, Some(permissions)) = (acls.access, want.permissions) {
+            mode = mode & !0o777 | permissions & 0o777;
+        }
         if (uid, gid) == (made.uid, made.gid) || mode & 0o6000 == 0 {
-            return *made;
+            return Meta { mode: Mode(mode), ..*made };
         }
         let kept = if mode & 0o010 == 0 { 0o2000 } else { 0 };
         Meta { uid, gid, mode: Mode(mode & !0o6000 | mode & kept), ..*made }
@@ -103,7 +126,7 @@ impl Disk<'_> {
     /// Gives a new item its attributes.
     pub fn dress_new(&self, dir: &Dir, path: RelPath<'_>, entry: EntryRef<'_>) {
         match dir.stat(path.name()) {
-            Ok(Some(made)) => drop(self.dress(dir, path, entry, None, &made)),
+            Ok(Some(made)) => drop(self.dress(dir, path, entry, None, &made, AclDifference::default())),
             Ok(None) => {}
             Err(error) => self.reason("recv_generator: failed to stat", path, &error),
         }
@@ -111,9 +134,20 @@ impl Disk<'_> {
 
     /// Reports attributes that could not be set.
     pub fn not_applied(&self, path: RelPath<'_>, failed: &NotApplied) {
-        match failed.call {
-            "chown" => self.call("chown", path, &failed.error),
-            call => self.reason(call, path, &failed.error),
+        for failed in failed.all() {
+            match failed.call {
+                "chown" => self.call("chown", path, &failed.error),
+                kind if kind.starts_with("ACL_TYPE_") => self.problem(
+                    Class::Transfer,
+                    What::Around {
+                        before: "set_acl: xacl_set(",
+                        path: path.as_bytes(),
+                        after: format!(", {kind})").as_bytes(),
+                        error: &failed.error,
+                    },
+                ),
+                call => self.reason(call, path, &failed.error),
+            }
         }
     }
 

@@ -106,7 +106,8 @@ impl Generator<'_> {
         if self.dirs.is_closed_above(path) {
             return Ok(Outcome::Passed);
         }
-        let Some(spot) = self.look(path) else { return Ok(Outcome::Passed) };
+        let Some(mut spot) = self.look(path) else { return Ok(Outcome::Passed) };
+        self.disk.compare_acls(&mut spot, path, entry);
         match presence(&self.rules, entry.kind(), spot.kind()) {
             Presence::Takes => {}
             Presence::NotCreating => {
@@ -227,6 +228,7 @@ impl Generator<'_> {
         let mut item = itemize::item(self.ctx, entry, existing, action);
         item.basis = basis.kind;
         item.flags.set(ItemFlags::BASIS_TYPE_FOLLOWS, item.basis.is_some());
+        spot.note_acls(&mut item);
         self.note_xattrs(&mut item, entry, path, Some(spot).filter(|_| !basis.unreadable));
         if !self.ctx.session.version.has_item_flags() {
             // All that an old sender could echo, also on one machine.
@@ -266,7 +268,7 @@ impl Generator<'_> {
         mut spot: Spot,
     ) -> Result<(), Failure> {
         if let (Some(dir), Some(meta), false) = (&spot.dir, spot.meta, self.disk.is_dry()) {
-            spot.meta = Some(self.disk.dress(dir, path, entry, Some(&meta), &meta));
+            spot.meta = Some(self.disk.dress(dir, path, entry, Some(&meta), &meta, spot.acls));
             self.drop_partial(path);
         }
         self.unchanged(ndx, entry, path, &spot)
@@ -281,6 +283,7 @@ impl Generator<'_> {
         spot: &Spot,
     ) -> Result<(), Failure> {
         let mut item = itemize::item(self.ctx, entry, spot.meta.as_ref(), ItemFlags::empty());
+        spot.note_acls(&mut item);
         self.note_xattrs(&mut item, entry, path, Some(spot));
         self.note_unchanged(path, &item);
         self.send_item(ndx, entry, item)
@@ -298,6 +301,7 @@ impl Generator<'_> {
             _ => self.has_same_value(entry, path, spot),
         };
         let is_dressed = attributes::differs(self.ctx, entry, meta).is_empty()
+            && !spot.acls.any()
             && !self.has_other_xattrs(entry, path, spot);
         if same && is_dressed {
             "uptodate"

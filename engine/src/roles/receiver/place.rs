@@ -147,8 +147,9 @@ impl<'a> Site<'a> {
     /// Sets the attributes of a temp file; `mtime` overrides the modification time.
     /// Whether the extended attributes are right.
     fn dress(self, temp: &TempFile, entry: EntryRef<'_>, spot: &Spot<'_>, mtime: Option<(i64, u32)>) -> bool {
-        let done = temp.meta().map_err(|error| NotApplied { call: "fstat", error }).and_then(|made| {
-            let mut want = attributes::wanted(self.ctx, entry, spot.existing.as_ref(), &made);
+        let done = temp.meta().map_err(|error| NotApplied::new("fstat", error)).and_then(|made| {
+            let mut want =
+                attributes::wanted(self.ctx, entry, spot.existing.as_ref(), &made, Some(&spot.dir));
             if let Some(mtime) = mtime {
                 let atime = want.times.and_then(|times| times.atime);
                 want.times = Some(Times { mtime: Some(mtime), atime });
@@ -157,7 +158,8 @@ impl<'a> Site<'a> {
         });
         let name = || self.workshop.full_name(self.destination, spot.path, temp.name());
         if let Err(failed) = done {
-            self.not_applied(&failed, &name());
+            let below = spot.path.parent().join(temp.name());
+            self.not_applied(&failed, &name(), below.as_path().as_bytes());
         }
         let basis = match &spot.existing {
             Some(_) => spot.dir.xattrs(spot.path.name(), false).ok(),
@@ -172,18 +174,19 @@ impl<'a> Site<'a> {
         let name = spot.path.name();
         let done = match spot.dir.stat(name) {
             Ok(Some(made)) => {
-                let mut want = attributes::wanted(self.ctx, entry, spot.existing.as_ref(), &made);
+                let mut want =
+                    attributes::wanted(self.ctx, entry, spot.existing.as_ref(), &made, Some(&spot.dir));
                 if is_device {
                     // What was written leaves no trace in the node's own time.
-                    want.times = attributes::wanted(self.ctx, entry, None, &made).times;
+                    want.times = attributes::wanted(self.ctx, entry, None, &made, None).times;
                 }
                 spot.dir.apply(name, &made, &want)
             }
             Ok(None) => Ok(()),
-            Err(error) => Err(NotApplied { call: "stat", error }),
+            Err(error) => Err(NotApplied::new("stat", error)),
         };
         if let Err(failed) = done {
-            self.not_applied(&failed, &self.destination.tree.full_name(spot.path));
+            self.not_applied(&failed, &self.destination.tree.full_name(spot.path), spot.path.as_bytes());
         }
         match spot.dir.xattrs_to_set(name, entry.kind()) {
             Ok(item) => self.apply_xattrs(entry, &item, None, &|| self.destination.tree.full_name(spot.path)),
@@ -225,7 +228,7 @@ impl<'a> Site<'a> {
             let want = Attributes { times: Some(times), ..Attributes::default() };
             let now = dir.stat(name).ok().flatten();
             if let Some(Err(failed)) = now.map(|now| dir.apply(name, &now, &want)) {
-                self.not_applied(&failed, &tree.full_name(path));
+                self.not_applied(&failed, &tree.full_name(path), path.as_bytes());
             }
         }
         is_right
@@ -241,14 +244,20 @@ impl<'a> Site<'a> {
         xattrs::apply(self.ctx, entry, xattrs::Target { item, basis, name, who: WHO })
     }
 
-    fn not_applied(self, failed: &NotApplied, path: &[u8]) {
-        let error = &failed.error;
-        let what = if failed.call.starts_with("failed") {
-            What::Reason { text: failed.call, path, error }
-        } else {
-            What::Call { call: failed.call, path, error }
-        };
-        self.ctx.report_problem(Problem { who: WHO, class: Class::Transfer, what });
+    /// Reports attributes that could not be set. `path` is the full name, `below` that below the
+    /// destination.
+    fn not_applied(self, failed: &NotApplied, path: &[u8], below: &[u8]) {
+        for NotApplied { call, error, .. } in failed.all() {
+            let kind = format!(", {call})");
+            let what = match *call {
+                call if call.starts_with("failed") => What::Reason { text: call, path, error },
+                call if call.starts_with("ACL_TYPE_") => {
+                    What::Around { before: "set_acl: xacl_set(", path: below, after: kind.as_bytes(), error }
+                }
+                call => What::Call { call, path, error },
+            };
+            self.ctx.report_problem(Problem { who: WHO, class: Class::Transfer, what });
+        }
     }
 
     pub(super) fn problem(self, call: &'static str, path: &[u8], error: &io::Error) {

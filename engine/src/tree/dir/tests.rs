@@ -229,7 +229,7 @@ fn a_chown_does_not_cost_the_setuid_bit() {
         held.write("file", "");
         fs::set_permissions(held.path("file"), fs::Permissions::from_mode(0o6755)).unwrap();
         let now = held.dir.stat(b"file").unwrap().unwrap();
-        let want = Attributes { uid: Some(now.uid + 1), gid: Some(7), permissions, times: None };
+        let want = Attributes { uid: Some(now.uid + 1), gid: Some(7), permissions, ..Attributes::default() };
         held.dir.apply(b"file", &now, &want).unwrap();
         let after = held.dir.stat(b"file").unwrap().unwrap();
         assert_eq!((after.uid, after.gid), (now.uid + 1, 7));
