@@ -17,7 +17,7 @@ use suisei_engine::observe::Who;
 use suisei_engine::run::{self, Begun, ForwardedNames, LocalChoice, Requested, Start, Target};
 use suisei_engine::source::{Names, Separator, Source};
 use suisei_engine::{Context, Failure, TransferOptions};
-use suisei_protocol::filter::Rule;
+use suisei_protocol::filter::{Rule, RuleFlags};
 use suisei_protocol::session::{local_sums, Direction, Session, Side};
 
 use crate::exit::{copy_as, Code, Refusal};
@@ -26,10 +26,11 @@ use crate::options::environment::Environment;
 use crate::options::meaning::{FilesFrom, Protection, Wishes};
 use crate::output::format::{Format, Scene};
 use crate::output::human::Human;
-use crate::output::info::Info;
+use crate::output::info::{Debug, Info};
 use crate::output::itemize::{Detail, Style, Way};
 use crate::output::listing::Columns;
 use crate::output::log::{DryRuns, ItemLog};
+use crate::output::trace::{command_words, rule_added, Ends};
 use crate::output::{
     cause, final_line, is_explained, logged_totals, role, summary, Channel, Printer, Screen, Settings,
 };
@@ -80,15 +81,60 @@ impl Client<'_> {
             End { code: refusal.code, who, explained: false }
         });
         self.screen.finish();
+        self.trace_exit(&end);
         if end.code != 0 && !end.explained {
             self.screen.lines(Channel::Err, final_line(end.code, end.who).as_bytes());
         }
         end.code
     }
 
+    /// Says which rules the command line makes, if somebody looks (debug FILTER 2). What verbosity
+    /// implies is known only behind the words: then it is the rule of the backups alone.
+    fn trace_rules(&self, rules: &[Rule]) {
+        let wishes = self.wishes();
+        if wishes.debug.of(Debug::Filter) < 2 || wishes.typed.output.quiet > 0 {
+            return;
+        }
+        let own = [b"*", &wishes.suffix[..]].concat();
+        let all = wishes.debug.is_typed(Debug::Filter);
+        for rule in rules.iter().filter(|rule| !rule.flags.contains(RuleFlags::FROM_FILE)) {
+            if all || rule.flags == RuleFlags::RECEIVER && rule.pattern == own {
+                self.screen.line(Channel::Out, &rule_added("client", rule));
+            }
+        }
+    }
+
+    /// Says how the process ends, if somebody looks (debug EXIT).
+    fn trace_exit(&self, end: &End) {
+        let is_pull = matches!(self.plan.route, Route::Pull { .. });
+        let exit = self.wishes().debug.of(Debug::Exit);
+        let pid = std::process::id();
+        // What a receiving side ends with is known only at the very end.
+        let known = if is_pull { 0 } else { end.code };
+        let who = end.who;
+        let place = format!("[{who}] _exit_cleanup(code={known}, file=main.rs, line=1)");
+        let mut lines = Vec::new();
+        if is_pull && self.wishes().debug.of(Debug::Recv) >= 1 {
+            lines.push(format!("client_run2 waiting on {pid}\n"));
+        }
+        if !is_pull && exit >= 2 {
+            lines.push(format!("client_run waiting on {pid}\n"));
+        }
+        if exit >= 2 {
+            lines.push(format!("{place}: entered\n"));
+        }
+        if exit >= 1 {
+            lines.push(format!("{place}: about to call exit({})\n", end.code));
+        }
+        if self.wishes().typed.output.quiet == 0 {
+            lines.iter().for_each(|line| self.screen.lines(Channel::Out, line.as_bytes()));
+        }
+    }
+
     /// Reads what the command line names before anything happens.
     fn inputs(&self) -> Result<Inputs, Refusal> {
         let rules = filters::of_client(self.wishes(), self.environment, &self.screen)?;
+        self.trace_rules(&rules);
         Ok(Inputs { rules, names: self.open_names()? })
     }
 
@@ -135,6 +181,10 @@ impl Client<'_> {
         let mut session = run::local_session(&options, choice);
         // A listing says of names that they could not travel.
         session.charset = wishes.conversion.as_ref().map(|conversion| conversion.charset);
+        if let Some(path) = destination.filter(|_| wishes.debug.of(Debug::Cmd) >= 2) {
+            let words = [b".".to_vec(), path.to_vec()];
+            self.screen.show_lines(Channel::Out, &command_words(None, &Machine::here(), path, &words));
+        }
         let printer = self.printer(&session, &options, Way::In, "send");
         let ids = IdMap::new(options.preserve.numeric_ids, options.preserve.super_user);
         let observer = printer.clone();
@@ -362,7 +412,7 @@ impl Client<'_> {
     ) -> Arc<Printer> {
         let wishes = self.wishes();
         let output = &wishes.typed.output;
-        let itemizes = output.itemize > 0 || wishes.itemizes();
+        let itemizes = wishes.itemizes();
         let detail = match (itemizes, output.itemize > 1 || wishes.info.of(Info::Name) >= 2) {
             (false, _) => Detail::Made,
             (true, false) => Detail::Changed,
@@ -375,6 +425,10 @@ impl Client<'_> {
             format: wishes.format.as_deref().map(Format::parse),
             detail,
             log: None,
+            ends: match self.plan.route {
+                Route::Local { .. } => Ends::Both,
+                _ => Ends::Here,
+            },
             human: self.human(),
             columns: Columns {
                 human: self.human(),

@@ -21,6 +21,7 @@ pub mod run;
 pub mod source;
 pub mod stats;
 pub mod sys;
+pub mod trace;
 pub mod tree;
 pub mod xattrs;
 

@@ -9,6 +9,7 @@ use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath};
 use suisei_protocol::mux::TextKind;
 use suisei_protocol::transfer::Item;
 
+use crate::trace::Trace;
 use crate::Failure;
 
 /// Receives events. Called from several threads.
@@ -160,6 +161,8 @@ pub struct ItemReport<'a> {
     pub item: &'a Item,
     /// The name with its source prefix, for `%f`; on a receiver the plain name.
     pub long_name: &'a [u8],
+    /// Whether the entry's group can be given here (`%G`): `DEFAULT` if not.
+    pub has_group: bool,
     /// Bytes moved in the direction of the data, raw (`%b`); 0 while begun.
     pub data_bytes: u64,
     /// Bytes moved against it (`%c`); 0 while begun.
@@ -250,6 +253,8 @@ pub enum Event<'a> {
     PeerText(TextKind, &'a [u8]),
     /// An entry to list (`--list-only`).
     Listed(EntryRef<'a>),
+    /// Something in the works, for who looks into them.
+    Trace(Who, Trace<'a>),
     /// Search totals of the sender (debug DELTASUM).
     MatchTotals {
         /// Blocks matched.

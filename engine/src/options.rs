@@ -8,6 +8,7 @@ use suisei_protocol::filter::Rule;
 
 use crate::chmod::Chmod;
 use crate::filter::{Hidden, LineEnd};
+use crate::trace::Topics;
 
 /// Everything that the three roles need to know of the user's wishes.
 #[derive(Debug, Clone, Default)]
@@ -323,4 +324,6 @@ pub struct Report {
     pub sums: bool,
     /// Whether items are reported with their source prefix, also where the receiver reports.
     pub long_names: bool,
+    /// What is looked into, and how deep.
+    pub traces: Topics,
 }

@@ -78,6 +78,26 @@ fn comparable_line(line: &str) -> Option<String> {
         let rest = back.trim_start_matches(|c: char| c.is_ascii_digit());
         return Some(format!("{front}hash_hits=N{rest}"));
     }
+    for label in [" starting pid=", "client_run waiting on ", "client_run2 waiting on "] {
+        if let Some((front, _)) = line.split_once(label) {
+            return Some(format!("{front}{label}P"));
+        }
+    }
+    if let Some((front, tail)) = line.split_once("_exit_cleanup(").filter(|_| line.starts_with('[')) {
+        let code = tail.split_once(',').map_or(tail, |(code, _)| code);
+        let what = tail.split_once(')').map_or("", |(_, what)| what);
+        return Some(format!("{front}_exit_cleanup({code}, file=F, line=L){what}"));
+    }
+    let owner = line.strip_prefix("set uid of .").or_else(|| line.strip_prefix("set gid of ."));
+    if let Some((name, change)) = owner.and_then(|rest| rest.split_once(" from ")) {
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        return Some(format!("{}.{stem}.XXXXXX from {change}", &line[..11]));
+    }
+    // A temporary name ends in six random letters.
+    if let Some((from, to)) = line.strip_prefix("renaming ").and_then(|rest| rest.split_once(" to ")) {
+        let stem = from.rsplit_once('.').map_or(from, |(stem, _)| stem);
+        return Some(format!("renaming {stem}.XXXXXX to {to}"));
+    }
     // Numbers of processes and the time of day, where a format labels them.
     if let Some(fields) = line.strip_suffix("|pid") {
         let fields: Vec<&str> = fields.split('|').collect();
@@ -90,6 +110,11 @@ fn comparable_line(line: &str) -> Option<String> {
     }
     if line.starts_with("File list generation time") || line.starts_with("File list transfer time") {
         return None;
+    }
+    if line.starts_with("cmd[0]=") {
+        let is_program = |word: &str| word.ends_with("/suisei") || word.ends_with("/rsync");
+        let words = line.split(' ').map(|word| if is_program(word) { "PROGRAM" } else { word });
+        return Some(words.collect::<Vec<_>>().join(" "));
     }
     if line.starts_with("opening connection using: ") {
         let word = |word| if str::ends_with(word, "/suisei") { "/usr/bin/rsync" } else { word };

@@ -107,6 +107,7 @@ impl Wishes {
                 list_only: self.listing,
                 progress: self.info.of(Info::Progress) >= 1,
                 sums: self.has_escape(b"C") || self.logs_escape(b"C"),
+                traces: crate::output::trace::topics(&self.debug),
                 long_names: self.has_escape(b"f") || self.logs_escape(b"f"),
             },
             dry_run: t.change.dry_run,

@@ -204,6 +204,11 @@ impl InfoLevels {
 }
 
 impl DebugLevels {
+    /// Whether a word was typed, rather than implied by verbosity.
+    pub fn is_typed(&self, word: Debug) -> bool {
+        self.typed[word as usize].is_some()
+    }
+
     /// Returns the level of a word.
     pub fn of(&self, word: Debug) -> u8 {
         self.level(word as usize)

@@ -17,6 +17,7 @@ mod screen;
 mod server;
 pub mod summary;
 pub mod time;
+pub mod trace;
 mod words;
 
 pub use printer::{Printer, Settings};

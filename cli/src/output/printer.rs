@@ -19,6 +19,7 @@ use super::listing::{self, Columns};
 use super::log::ItemLog;
 use super::progress::{Meter, Scope};
 use super::screen::{Channel, Screen};
+use super::trace::{self, Ends};
 use super::words::{self, Itemizes};
 
 /// What the user wants to see.
@@ -36,6 +37,8 @@ pub struct Settings {
     pub detail: Detail,
     /// How items stand in the log, if there is one.
     pub log: Option<ItemLog>,
+    /// Which ends report here.
+    pub ends: Ends,
     /// Number style.
     pub human: Human,
     /// Columns of a listing.
@@ -278,6 +281,11 @@ impl Observer for Printer {
             Event::DeleteLimit { skipped } => self.error(&words::delete_limit(skipped)),
             Event::PeerText(kind, text) => self.peer_text(kind, text),
             Event::Listed(entry) => self.info_line(&listing::line(entry, self.settings.columns)),
+            Event::Trace(who, trace) => {
+                for line in trace::lines(who, &trace, self.settings.ends) {
+                    self.info_line(&line);
+                }
+            }
             Event::MatchTotals { matches, hash_hits, false_alarms, data } => {
                 if self.settings.debug.of(Debug::Deltasum) >= 1 {
                     self.info(&words::match_totals(matches, hash_hits, false_alarms, data));

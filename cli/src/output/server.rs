@@ -18,6 +18,7 @@ use super::format::Subject;
 use super::info::{Debug, DebugLevels, Info, InfoLevels};
 use super::listing::{self, Columns};
 use super::log::{ItemLog, LogFile};
+use super::trace::{self, Ends};
 use super::words::{self, Itemizes};
 
 /// Where the server's messages can be handed over, once the link stands.
@@ -186,6 +187,12 @@ impl Observer for Forwarder {
                 self.info(words::match_totals(matches, hash_hits, false_alarms, data));
             }
             Event::Listed(entry) => self.info(listing::line(entry, self.settings.columns)),
+            Event::Trace(who, trace) => {
+                for mut line in trace::lines(who, &trace, Ends::There) {
+                    line.push(b'\n');
+                    self.info(line);
+                }
+            }
             Event::ListStarted { .. } => self.log(words::logged_start(self.settings.direction)),
             Event::Item(report) => self.item(&report),
             // The client reports items, progress and totals; our peer's texts are not for us.

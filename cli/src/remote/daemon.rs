@@ -23,6 +23,8 @@ use crate::exit::{Code, Refusal};
 use crate::options::environment::Environment;
 use crate::options::meaning::{Protection, Wishes};
 use crate::options::server_args::{self, Far, RemoteWords};
+use crate::output::info::Debug;
+use crate::output::trace::shown_words;
 use crate::output::{Channel, Screen};
 
 /// How a daemon's text phase ends.
@@ -125,6 +127,9 @@ impl Request<'_> {
     fn send_arguments(&self, stream: &mut Stream, module: &[u8], version: Version) -> Result<(), Refusal> {
         let paths: Vec<Vec<u8>> = self.paths.iter().map(|path| self.path(path, module)).collect();
         let words = server_args::write(self.wishes, self.direction, &paths, Far::Daemon(version));
+        if self.wishes.debug.of(Debug::Cmd) >= 1 && self.wishes.typed.output.quiet == 0 {
+            self.screen.show_line(Channel::Out, &shown_words("sending daemon args:", &words.line));
+        }
         let block = argument_block(&words, version)
             .map_err(|error| Refusal::with_code(error.exit_code(), error.to_string()))?;
         send(stream, &block)

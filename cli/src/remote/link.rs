@@ -18,6 +18,7 @@ use crate::options::environment::Environment;
 use crate::options::meaning::Wishes;
 use crate::options::server_args::{self, Far};
 use crate::output::info::Debug;
+use crate::output::trace::{command_words, shown_words};
 use crate::output::{Channel, Screen};
 use crate::plan::is_by_shell;
 
@@ -157,13 +158,13 @@ impl Dialer<'_> {
         if self.wishes.debug.of(Debug::Cmd) == 0 || self.wishes.typed.output.quiet > 0 {
             return;
         }
-        let mut line = b"opening connection using:".to_vec();
-        for word in words {
-            let plain = |b: &u8| b.is_ascii_alphanumeric() || b",.-_=+@/".contains(b);
-            let quote = if word.is_empty() || !word.iter().all(plain) { "\"" } else { "" };
-            line.extend_from_slice(&[b" ", quote.as_bytes(), word, quote.as_bytes()].concat());
+        if self.wishes.debug.of(Debug::Cmd) >= 2 {
+            let typed = self.wishes.typed.connect.rsh.as_deref();
+            let shell = typed.or_else(|| self.environment.non_empty("RSYNC_RSH"));
+            let path = self.paths.first().map_or(&b""[..], |path| path);
+            self.screen.show_lines(Channel::Out, &command_words(shell, self.machine, path, words));
         }
-        line.extend_from_slice(format!("  ({} args)", words.len()).as_bytes());
+        let line = shown_words("opening connection using:", words);
         self.screen.show_line(Channel::Out, &line);
     }
 
@@ -203,8 +204,13 @@ impl Dialer<'_> {
             return self.run(&words, Some(port));
         }
         let host = self.machine.host.as_slice();
-        let dialing =
-            Dialing { wishes: connect, who: self.who, screen: self.screen, interrupted: self.interrupted };
+        let dialing = Dialing {
+            wishes: connect,
+            debug: &self.wishes.debug,
+            who: self.who,
+            screen: self.screen,
+            interrupted: self.interrupted,
+        };
         let socket = if let Some(program) = self.environment.non_empty("RSYNC_CONNECT_PROG") {
             proxy::run_program(program, host, self.environment)?
         } else if let Some(text) = self.environment.non_empty("RSYNC_PROXY") {

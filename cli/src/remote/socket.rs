@@ -16,6 +16,7 @@ use suisei_engine::link::Stream;
 use super::wait;
 use crate::exit::{Code, Refusal};
 use crate::options::typed::{Connect, Family};
+use crate::output::info::{Debug, DebugLevels};
 use crate::output::{reason, Channel, Screen};
 
 /// The daemon's port if nothing else is said.
@@ -27,6 +28,8 @@ pub struct Dialing<'a> {
     pub wishes: &'a Connect,
     /// This end's role in messages.
     pub who: &'a str,
+    /// How much is said of it.
+    pub debug: &'a DebugLevels,
     /// For addresses that do not answer.
     pub screen: &'a Screen,
     /// Set by a signal.
@@ -42,9 +45,14 @@ impl Dialing<'_> {
             Some(text) => resolve(text, 0, self.wishes.family)?,
             None => Vec::new(),
         };
+        self.trace(1, &format!("opening tcp connection to {} port {port}", String::from_utf8_lossy(host)));
         for address in resolve(host, port, self.wishes.family)? {
             match self.attempt(address, &from, deadline) {
-                Ok(socket) => return Ok(socket),
+                Ok(socket) => {
+                    let name = String::from_utf8_lossy(host);
+                    self.trace(2, &format!("Connected to {name} ({})", address.ip()));
+                    return Ok(socket);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                     return Err(Refusal::silent(Code::Signal));
                 }
@@ -60,6 +68,13 @@ impl Dialing<'_> {
             }
         }
         Err(Refusal::silent(Code::Socket))
+    }
+
+    /// Says how the connection comes about (debug CONNECT).
+    fn trace(&self, level: u8, line: &str) {
+        if self.debug.of(Debug::Connect) >= level {
+            self.screen.line(Channel::Out, line.as_bytes());
+        }
     }
 
     fn attempt(

@@ -183,30 +183,50 @@ impl Chain {
         self.judge(path, is_dir, Perishable::Ignored)
     }
 
+    /// Returns the rule that decides about a name, and what the list is called that it stands in, if
+    /// that is not the user's: ` [per-dir NAME]` or ` [global CVS]`.
+    pub fn explain(&self, path: RelPath<'_>, is_dir: bool) -> Option<(&Rule, Vec<u8>)> {
+        let root = self.root.as_deref().unwrap_or_default();
+        let name = Name { path: path.as_bytes(), is_dir, root };
+        let (rule, merge) = self.first_match(&self.nodes, name, Perishable::Counts, 0)?;
+        let list = match merge.and_then(|merge| self.merges.get(merge)) {
+            Some(merge) => [b" [per-dir ", &merge.name[..], b"]"].concat(),
+            None if rule.flags.contains(RuleFlags::CVS) => b" [global CVS]".to_vec(),
+            None => Vec::new(),
+        };
+        Some((rule, list))
+    }
+
+    /// Whether per-directory files take part.
+    pub fn has_merges(&self) -> bool {
+        !self.merges.is_empty()
+    }
+
     fn judge(&self, path: RelPath<'_>, is_dir: bool, perishable: Perishable) -> Verdict<'_> {
         let root = self.root.as_deref().unwrap_or_default();
         let name = Name { path: path.as_bytes(), is_dir, root };
         match self.first_match(&self.nodes, name, perishable, 0) {
             None => Verdict::NoMatch,
-            Some(rule) if rule.kind == RuleKind::Include => Verdict::Included(rule),
-            Some(rule) => Verdict::Excluded(rule),
+            Some((rule, _)) if rule.kind == RuleKind::Include => Verdict::Included(rule),
+            Some((rule, _)) => Verdict::Excluded(rule),
         }
     }
 
+    /// Returns the first rule that matches, and the merge file that it stands in.
     fn first_match<'a>(
         &'a self,
         nodes: &'a [Node],
         name: Name<'_>,
         perishable: Perishable,
         depth: usize,
-    ) -> Option<&'a Rule> {
+    ) -> Option<(&'a Rule, Option<usize>)> {
         nodes.iter().find_map(|node| match node {
             Node::Rule(rule, _)
                 if perishable == Perishable::Ignored && rule.flags.contains(RuleFlags::PERISHABLE) =>
             {
                 None
             }
-            Node::Rule(rule, pattern) => pattern.matches(name).then_some(rule),
+            Node::Rule(rule, pattern) => pattern.matches(name).then_some((rule, None)),
             Node::Merge(merge) if depth < NESTING_MAX => {
                 self.match_in_merge(*merge, name, perishable, depth + 1)
             }
@@ -221,11 +241,12 @@ impl Chain {
         name: Name<'_>,
         perishable: Perishable,
         depth: usize,
-    ) -> Option<&Rule> {
+    ) -> Option<(&Rule, Option<usize>)> {
         let is_inherited = self.merges.get(merge).is_some_and(MergeFile::is_inherited);
         for frame in self.frames.iter().rev() {
             if let Some(list) = frame.lists.iter().find(|list| list.merge == merge) {
                 let found = self.first_match(&list.nodes, name, perishable, depth);
+                let found = found.map(|(rule, inner)| (rule, inner.or(Some(merge))));
                 if found.is_some() || list.is_cleared {
                     return found;
                 }

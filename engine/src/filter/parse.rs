@@ -161,6 +161,7 @@ impl<'a> RuleParser<'a> {
             Directive::Rule(mut rule) => {
                 self.exclude_merge_file(rule.flags, &rule.pattern, shown)?;
                 rule.flags -= RuleFlags::EXCLUDE_SELF;
+                rule.flags.set(RuleFlags::FROM_FILE, self.depth > 0);
                 self.rules.push(rule);
             }
             Directive::CvsList { kind, flags } => self.cvs_list(kind, flags)?,

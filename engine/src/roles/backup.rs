@@ -14,6 +14,7 @@ use suisei_protocol::flist::{FileKind, RelPath};
 
 use crate::observe::{Class, Event, Note, Problem, What, Who};
 use crate::sys::copy::{copy_contents, Holes};
+use crate::trace::{BackupBy, Topic, Trace};
 use crate::tree::{Attributes, Devices, Dir, Meta, Privileges, SymlinkPolicy, Times, Tree};
 use crate::Context;
 
@@ -97,7 +98,8 @@ impl Backups {
         })?;
         let item = Item { from: &from, name: path.name(), meta: &meta, keeps_acls: self.keeps_acls };
         match move_aside(item, &place, original) {
-            Ok(()) => {
+            Ok(by) => {
+                ctx.trace(Topic::Backup, 1, who, Trace::BackedUp(path.as_bytes(), by));
                 ctx.report(Event::Note(path, Note::BackedUp(&place.shown)));
                 Ok(())
             }
@@ -194,17 +196,17 @@ struct Item<'a> {
     keeps_acls: bool,
 }
 
-fn move_aside(item: Item<'_>, place: &Place, original: Original) -> io::Result<()> {
+fn move_aside(item: Item<'_>, place: &Place, original: Original) -> io::Result<BackupBy> {
     let Item { from, name, .. } = item;
     let to = &place.dir;
     if to.stat(&place.name)?.is_some_and(|old| old.kind() == FileKind::Directory) {
         remove_all(to, &place.name)?;
     }
     match original {
-        Original::IsCopied => return copy(item, place, Devices::AreContent),
+        Original::IsCopied => return copy(item, place, Devices::AreContent).map(|()| BackupBy::Copy),
         Original::Stays => {
             if to.replace(&place.name, &mut |temp| to.hard_link(from, name, temp)).is_ok() {
-                return Ok(());
+                return Ok(BackupBy::Link);
             }
         }
         Original::Moves => {}
@@ -212,12 +214,12 @@ fn move_aside(item: Item<'_>, place: &Place, original: Original) -> io::Result<(
     match from.rename(name, to, &place.name) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             copy(item, place, Devices::AreNodes)?;
-            match original {
-                Original::Moves => from.unlink(name),
-                _ => Ok(()),
+            if original == Original::Moves {
+                from.unlink(name)?;
             }
+            Ok(BackupBy::Copy)
         }
-        other => other,
+        other => other.map(|()| BackupBy::Rename),
     }
 }
 

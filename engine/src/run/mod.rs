@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use suisei_protocol::message::{ToReceiver, ToSender};
-use suisei_protocol::session::Session;
+use suisei_protocol::session::{Session, Side};
 
 use crate::context::Reporter;
 use crate::ids::IdMap;
@@ -27,6 +27,7 @@ use crate::roles::receiver::requested::Checked;
 use crate::roles::{generator, receiver, sender};
 use crate::source::{Names, Source};
 use crate::stats::Stats;
+use crate::trace::{Topic, Trace};
 use crate::{Context, Failure, TransferOptions};
 
 pub use crate::roles::receiver::requested::Requested;
@@ -97,6 +98,11 @@ pub fn begin(start: Start) -> Result<Begun, Failure> {
     })?;
     let names = rules::exchange(&session, &mut options, &mut connection)
         .and_then(|()| names_arrive.then(|| names::receive(&mut connection, names_charset)).transpose());
+    if session.side == Side::Server && options.report.traces.level(Topic::Filter) >= 2 {
+        for rule in &options.select.filters {
+            observer.event(Event::Trace(connection.who(), Trace::RuleAdded(rule)));
+        }
+    }
     connection.listen();
     let names = match names {
         Ok(names) => names,

@@ -10,9 +10,10 @@ use suisei_protocol::session::{Direction, Recursion, Side};
 
 use crate::context::Reporter;
 use crate::link::{Handover, Inbox};
-use crate::observe::Event;
+use crate::observe::{Event, Who};
 use crate::roles::destination::{Destination, FirstList};
 use crate::roles::receiver::check_temp_dir;
+use crate::trace::{trace_list, Topic, Trace};
 use crate::{Context, Failure};
 
 /// What the roles of a receiving side begin with.
@@ -34,9 +35,16 @@ pub(super) fn begin<L: Handover>(
         ctx.report(Event::ListStarted { incremental });
     }
     ctx.ids.read_rules(ctx)?;
+    ctx.trace(Topic::Recv, 1, Who::ReceivingSide, Trace::ReceivingSideStarts);
     let mut replay = VecDeque::new();
     let mut list = FirstList::default();
     read_list(inbox, &mut replay, &mut list)?;
+    let first = list.entries;
+    for message in &replay {
+        if let ToReceiver::Segment(segment) = message {
+            trace_list(ctx, Who::ReceivingSide, segment);
+        }
+    }
     if !incremental && ctx.reporter == Reporter::Receiver {
         ctx.report(Event::ListFinished { entries: list.entries });
     }
@@ -52,6 +60,7 @@ pub(super) fn begin<L: Handover>(
         note_errors(ctx, &replay);
         return Ok(None);
     }
+    ctx.trace(Topic::Recv, 1, Who::ReceivingSide, Trace::DestinationNamed(first, path));
     let destination = Destination::resolve(ctx, path, list)?;
     check_temp_dir(ctx, &destination)?;
     Ok(Some(Beginning { destination, replay }))

@@ -2,7 +2,23 @@
 //!
 //! Wire: protocol/doc/10-file-list.md#10-from-arguments-to-entries-sender
 
-use super::base::{join, trim_slashes};
+use std::sync::Arc;
+
+use super::base::{join, trim_slashes, Base};
+use crate::tree::Meta;
+
+/// An argument that was found.
+#[derive(Debug)]
+pub(super) struct Argument {
+    /// The directory that it is relative to, as named.
+    pub(super) dir: Vec<u8>,
+    pub(super) base: Arc<Base>,
+    pub(super) wire: Vec<u8>,
+    /// Nothing: it does not exist, and its name is to be deleted.
+    pub(super) meta: Option<Meta>,
+    /// Whether a directory's content is listed.
+    pub(super) contents: bool,
+}
 
 /// An argument, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]

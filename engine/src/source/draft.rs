@@ -11,8 +11,8 @@ use suisei_protocol::flist::{
 };
 use suisei_protocol::session::{Compat, Layout, Session};
 
+use super::args::Argument;
 use super::base::Base;
-use super::walk::Argument;
 use crate::sys::users;
 
 /// Where the entries of a segment lie on disk.

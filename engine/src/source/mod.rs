@@ -7,6 +7,7 @@
 mod args;
 mod base;
 mod draft;
+mod entered;
 pub(crate) mod links;
 mod look;
 mod names;

@@ -19,34 +19,23 @@ use suisei_protocol::flist::{
 use suisei_protocol::limits::PATH_MAX;
 use suisei_protocol::session::Recursion;
 
-use super::args::{parse, sanitise, Spec};
+use super::args::{parse, sanitise, Argument, Spec};
 use super::base::{join, trim_slashes, Base, Bases};
 use super::draft::{Draft, Listed, PendingDir, Scan, SeenIds};
+use super::entered::{new_chain, trace_listing, trace_verdict, Entered};
 use super::links::HardLinks;
 use super::look::{
     cannot_list, extra, last, look, no_referent, open, sentence, unreadable, vanished, xattrs, Seen,
 };
 use super::Source;
 use crate::failure::reason;
-use crate::filter::{Chain, FilterSide, Hidden};
+use crate::filter::{Chain, Hidden};
 use crate::observe::{Class, Event, Note, Who};
 use crate::options::SourceLinks;
 use crate::sys::users;
+use crate::trace::{Topic, Trace};
 use crate::tree::{Dir, Meta};
 use crate::{unconverted, Context, Failure};
-
-/// An argument that was found.
-#[derive(Debug)]
-pub(super) struct Argument {
-    /// The directory that it is relative to, as named.
-    dir: Vec<u8>,
-    base: Arc<Base>,
-    wire: Vec<u8>,
-    /// Nothing: it does not exist, and its name is to be deleted.
-    meta: Option<Meta>,
-    /// Whether a directory's content is listed.
-    contents: bool,
-}
 
 /// Makes the segments of a run.
 pub(crate) struct Lister<'c> {
@@ -68,6 +57,8 @@ pub(crate) struct Lister<'c> {
     xattrs: XattrTable,
     /// Whether the members of an argument's own content are being listed.
     in_top: bool,
+    /// Full names of the directories whose filters apply, while somebody looks.
+    entered: Entered,
 }
 
 impl<'c> Lister<'c> {
@@ -89,6 +80,7 @@ impl<'c> Lister<'c> {
             root_implied: false,
             xattrs: XattrTable::default(),
             in_top: false,
+            entered: Entered::default(),
         }
     }
 
@@ -148,6 +140,11 @@ impl<'c> Lister<'c> {
             let dirs = draft.number_dirs(&mut self.next_dir, &roots);
             self.queue(dirs);
         }
+        if self.pending.is_empty() {
+            self.entered.leave_all(self.ctx);
+        }
+        let range = Trace::ListRange(draft.builder.start(), draft.builder.len());
+        self.ctx.trace(Topic::Flist, 3, Who::Sender, range);
         let session = &self.ctx.session;
         if session.layout.hard_links && session.version.has_hard_link_groups() {
             self.groups.number(&mut draft.builder);
@@ -252,6 +249,7 @@ impl<'c> Lister<'c> {
             ctx.report(Event::Note(path, Note::SkippingDirectory));
             return Ok(None);
         }
+        trace_verdict(ctx, &self.argument_filter, path, is_dir);
         if !path.is_root() && self.argument_filter.verdict(path, is_dir).is_excluded() {
             return Ok(None);
         }
@@ -398,6 +396,7 @@ impl<'c> Lister<'c> {
         let mut chain = self.chains.remove(&base.id).unwrap_or_else(|| new_chain(ctx));
         // A merge file that cannot be read has no rules, as in stock.
         let _ = chain.enter(base.merge_tree(), RelPath::new(trim_slashes(wire)));
+        self.entered.enter(ctx, || base.full_name(wire), self.incremental && !chain.has_merges());
         let mut path = Vec::new();
         if wire != b"." {
             path.extend_from_slice(wire);
@@ -411,6 +410,9 @@ impl<'c> Lister<'c> {
             let shown = RelPath::new(trim_slashes(&path));
             // Where the kind is known, what is excluded need not be looked at.
             let known = member.kind.filter(|kind| *kind != FileKind::Symlink);
+            if let Some(kind) = known {
+                trace_verdict(ctx, &chain, shown, kind == FileKind::Directory);
+            }
             let mut judged = known.map(|kind| kind == FileKind::Directory);
             let is_excluded = |is_dir: bool| {
                 let hides = |hidden: &Hidden| hidden.hides_member(&base.full_name(&path), is_dir);
@@ -424,6 +426,9 @@ impl<'c> Lister<'c> {
             let is_hidden = || is_excluded(false);
             let Some(meta) = self.member(&dir, base, &path, member.kind, &is_hidden) else { continue };
             let is_dir = meta.kind() == FileKind::Directory;
+            if judged != Some(is_dir) {
+                trace_verdict(ctx, &chain, shown, is_dir);
+            }
             if judged.replace(is_dir) == Some(is_dir) || !is_excluded(is_dir) {
                 self.push_member(draft, scan, &path, &meta);
             }
@@ -503,6 +508,7 @@ impl<'c> Lister<'c> {
         let mut meta = self.as_sent(base, wire, *meta);
         meta.mode = ctx.options.rewrite.chmod.apply(meta.mode, users::umask());
         let meta = &meta;
+        trace_listing(ctx, wire, flags);
         let mut extra = match extra(ctx, base, wire, meta) {
             Ok(extra) => extra,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -590,10 +596,4 @@ impl<'c> Lister<'c> {
             self.ids.meet(&self.ctx.session, 0, 0, &mut draft.builder);
         }
     }
-}
-
-fn new_chain(ctx: &Context) -> Chain {
-    let select = &ctx.options.select;
-    Chain::new(&select.filters, FilterSide::Sender, ctx.options.delete.excluded)
-        .with_line_end(select.filter_lines)
 }

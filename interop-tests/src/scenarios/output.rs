@@ -45,7 +45,7 @@ pub(super) const ROWS: &[Scenario] = &[
     row(Older, "-a --delete --info=stats2"),
     row(Older, "-a --info=del,name2,skip -u --delete"),
     row(Older, "-ab --info=backup,del --delete"),
-    row(Older, "-a --info=all --delete"),
+    row(Older, "-a --info=all,progress0 --delete"),
     row(Older, "-avv --info=none --delete"),
     row(Older, "-av --info=flist0,stats0,name0 --delete"),
     row(Older, "-r --info=nonreg0"),
@@ -80,7 +80,7 @@ pub(super) const ROWS: &[Scenario] = &[
     // Logs.
     row(Older, "-aH --delete --log-file=log").also(&["log"]),
     row(Older, "-aiv --delete --stats --log-file=log").also(&["log"]),
-    row(Older, "-aq --log-file=log --exclude=dir-2").also(&["log"]),
+    row(Older, "-aq --log-file=log --exclude=dir-2").only(&[Mode::Push, Mode::Pull]).also(&["log"]),
     row(Older, "-a --delete --log-file=log --log-file-format=").also(&["log"]),
     row(Older, "-a --exclude=dir-2 --log-file=log --log-file-format=%o|%f|%n|%l|%i|%B|%U|%G|%C|%%|%h")
         .also(&["log"]),
@@ -96,4 +96,19 @@ pub(super) const ROWS: &[Scenario] = &[
         .also(&["log", "far.log"]),
     from("src/ missing", "-a --log-file=log").only(&[Mode::Local, Mode::Push]).also(&["log"]),
     row(Same, "-aii --log-file=log").also(&["log"]),
+    // Debug words.
+    row(Older, "-a --debug=filter --delete -C --exclude=*.o --include=/dir/ --exclude=dir-2"),
+    row(Older, "-a --debug=filter2,del3 --delete --exclude=*.o"),
+    row(Older, "-a --debug=filter --delete --filter=:_.rules --exclude-from={work}/rules"),
+    row(Older, "-a --debug=del3 --delete"),
+    row(Older, "-a --debug=del2 --force"),
+    row(Older, "-a --debug=deltasum2 --no-W"),
+    row(Older, "-aH --debug=flist2"),
+    row(Older, "-aH --debug=genr,recv,send"),
+    row(Older, "-ab --debug=backup --delete"),
+    row(Older, "-a --debug=own2"),
+    row(Older, "-a --debug=cmd2,connect2,bind"),
+    row(Older, "-a --debug=exit3"),
+    row(Older, "-avv --delete"),
+    row(Older, "-aHvvv --delete"),
 ];

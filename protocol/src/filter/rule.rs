@@ -47,6 +47,8 @@ bitflags::bitflags! {
         const BUILT_IN = 0x2000;
         /// Came from the peer, which sent only what counts here: counts whatever its side.
         const RECEIVED = 0x4000;
+        /// Was read from a file, which the reader of a message may not be allowed to read.
+        const FROM_FILE = 0x8000;
     }
 }
 

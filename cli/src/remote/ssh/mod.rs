@@ -25,6 +25,7 @@ use super::terminal;
 use crate::exit::{Code, Refusal};
 use crate::options::environment::Environment;
 use crate::options::typed::Connect;
+use crate::output::info::DebugLevels;
 use crate::output::Screen;
 
 const PORT: u16 = 22;
@@ -146,8 +147,13 @@ impl Caller<'_> {
     /// Connects and agrees on keys; the second value is the connection, for `poll`.
     fn greet(&self, key_kinds: Option<&str>) -> Result<(Session, OwnedFd), Refusal> {
         let plain = Connect { family: self.connect.family, ..Connect::default() };
-        let dialing =
-            Dialing { wishes: &plain, who: self.who, screen: self.screen, interrupted: self.interrupted };
+        let dialing = Dialing {
+            wishes: &plain,
+            debug: &DebugLevels::default(),
+            who: self.who,
+            screen: self.screen,
+            interrupted: self.interrupted,
+        };
         let socket = dialing
             .connect(&self.machine.host, u32::from(self.settings.port))
             .map_err(|refusal| Refusal { code: 255, ..refusal })?;

@@ -10,8 +10,9 @@ use suisei_protocol::transfer::ItemFlags;
 use super::place::Spot;
 use super::request::Outcome;
 use super::{itemize, Generator};
-use crate::observe::{Class, Event, Note};
+use crate::observe::{Class, Event, Note, Who};
 use crate::source::links::is_unsafe;
+use crate::trace::{Topic, Trace};
 use crate::tree::Dir;
 use crate::Failure;
 
@@ -30,7 +31,7 @@ impl Generator<'_> {
             return Ok(Outcome::Passed);
         }
         let make = |dir: &Dir, name: &[u8]| dir.symlink(target, name);
-        self.value(ndx, entry, path, spot, "could not make way for new symlink: ", &make)
+        self.value(ndx, entry, path, spot, &make)
     }
 
     /// Makes a device, pipe or socket, or sees that it is right.
@@ -41,16 +42,12 @@ impl Generator<'_> {
         path: RelPath<'_>,
         spot: Spot,
     ) -> Result<Outcome, Failure> {
-        let what = match entry.kind().is_device() {
-            true => "could not make way for new device file: ",
-            false => "could not make way for new special file: ",
-        };
         let make = |dir: &Dir, name: &[u8]| {
             // Nobody else may use it before it has its owner and mode.
             let permissions = entry.mode().permissions() & 0o700;
             dir.mknod(name, entry.kind(), permissions, entry.rdev().unwrap_or_default())
         };
-        self.value(ndx, entry, path, spot, what, &make)
+        self.value(ndx, entry, path, spot, &make)
     }
 
     /// Makes an item that is all value and no data, unless it is right already.
@@ -60,7 +57,6 @@ impl Generator<'_> {
         entry: EntryRef<'_>,
         path: RelPath<'_>,
         mut spot: Spot,
-        what: &'static str,
         make: &dyn Fn(&Dir, &[u8]) -> io::Result<()>,
     ) -> Result<Outcome, Failure> {
         if self.has_same_value(entry, path, &spot) {
@@ -71,10 +67,15 @@ impl Generator<'_> {
             return Ok(Outcome::Done);
         }
         if let Some(meta) = spot.meta.filter(|meta| meta.kind() == FileKind::Directory) {
-            if !self.deletion.make_way(self.disk, path, &meta, what) {
+            if !self.deletion.make_way(self.disk, path, &meta, entry.kind()) {
                 return Ok(Outcome::Passed);
             }
             spot.meta = None;
+        }
+        if entry.kind() != FileKind::Symlink {
+            let rdev = entry.rdev().unwrap_or_default();
+            let made = Trace::NodeMade { path: path.as_bytes(), mode: entry.mode().0, rdev };
+            self.ctx.trace(Topic::Genr, 1, Who::Generator, made);
         }
         if !self.disk.is_dry() && !self.make_value(entry, path, &spot, make) {
             return Ok(Outcome::Passed);

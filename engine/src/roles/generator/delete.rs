@@ -14,6 +14,7 @@ use crate::filter::{Chain, FilterSide};
 use crate::observe::{Class, Event, Note, Who};
 use crate::options::{Delete, DeleteWhen};
 use crate::roles::backup::Original;
+use crate::trace::{trace_rule, Going, Origin, Topic, Trace};
 use crate::tree::{Attributes, Dir, Meta};
 use crate::Context;
 
@@ -114,6 +115,7 @@ impl Deletion {
         if self.is_stopped(disk.ctx) {
             return;
         }
+        disk.ctx.trace(Topic::Del, 2, Who::Generator, Trace::Scanned(path.as_bytes()));
         let dir = match disk.tree.dir(path) {
             Ok(dir) => dir,
             // Not there yet, or something else is: nothing in it to delete.
@@ -126,9 +128,11 @@ impl Deletion {
         if !self.enter(disk, path) || self.is_foreign(disk, &dir) {
             return;
         }
+        trace_entered(disk, path);
         for member in self.members(disk, &dir, path) {
             let child = path.join(&member.name);
             let is_dir = member.kind == FileKind::Directory;
+            self.trace_member(disk.ctx, child.as_path(), is_dir);
             let is_kept = self.is_protected(child.as_path(), is_dir) || disk.hides(child.as_path(), is_dir);
             if is_listed(child.as_bytes()) || is_kept {
                 continue;
@@ -165,15 +169,22 @@ impl Deletion {
         self.delete(disk, path, kind, content);
     }
 
-    /// Removes an item that has another kind than its entry; `what` is the new kind's name. The
-    /// item itself is neither reported nor counted, the content of a directory is. Whether the
-    /// way is free.
-    pub fn make_way(&mut self, disk: Disk<'_>, path: RelPath<'_>, meta: &Meta, what: &'static str) -> bool {
+    /// Removes an item that has another kind than its entry, which is of `kind`. The item itself is
+    /// neither reported nor counted, the content of a directory is. Whether the way is free.
+    pub fn make_way(&mut self, disk: Disk<'_>, path: RelPath<'_>, meta: &Meta, kind: FileKind) -> bool {
+        let why = Going::MakesWay { kind, recurses: self.is_counted() };
+        let (name, mode) = (path.as_bytes(), meta.mode.0);
+        disk.ctx.trace(Topic::Del, 2, Who::Generator, Trace::Deleting { path: name, mode, why });
         let free = if meta.kind() == FileKind::Directory {
             let empty = if self.is_counted() {
-                self.delete_content(disk, path)
+                self.delete_content(disk, path, why)
             } else {
-                disk.tree.dir(path).and_then(|dir| dir.list()).is_ok_and(|members| members.is_empty())
+                let members = disk.tree.dir(path).map(|dir| self.members(disk, &dir, path));
+                for member in members.iter().flatten() {
+                    let is_dir = member.kind == FileKind::Directory;
+                    self.trace_member(disk.ctx, path.join(&member.name).as_path(), is_dir);
+                }
+                members.is_ok_and(|members| members.is_empty())
             };
             if !empty {
                 disk.ctx.report(Event::Note(path, Note::NotEmpty));
@@ -183,6 +194,13 @@ impl Deletion {
             disk.is_dry() || self.remove(disk, path, meta.kind())
         };
         if !free {
+            let what = match kind {
+                FileKind::Directory => "could not make way for new directory: ",
+                FileKind::Symlink => "could not make way for new symlink: ",
+                kind if kind.is_device() => "could not make way for new device file: ",
+                kind if kind.is_special() => "could not make way for new special file: ",
+                _ => "could not make way for new regular file: ",
+            };
             disk.sentence(Class::Transfer, what, path.as_bytes());
         }
         free
@@ -227,11 +245,32 @@ impl Deletion {
         }
     }
 
+    /// Says which rule decides about a member of a directory, or that it was looked at.
+    fn trace_member(&self, ctx: &Context, path: RelPath<'_>, is_dir: bool) {
+        if let Some(chain) = self.chain.as_ref().filter(|_| ctx.traces(Topic::Filter, 1)) {
+            trace_rule(ctx, Who::Generator, chain, path, is_dir);
+        }
+        if ctx.traces(Topic::Flist, 2) && !self.is_protected(path, is_dir) {
+            let listing = Trace::Listing(path.as_bytes(), Origin::Directory);
+            ctx.trace(Topic::Flist, 2, Who::Generator, listing);
+        }
+    }
+
+    fn trace_deletion(&self, disk: Disk<'_>, path: RelPath<'_>, why: Going) {
+        if disk.ctx.traces(Topic::Del, 2) {
+            let meta = disk.tree.parent(path).and_then(|parent| parent.stat(path.name()));
+            let mode = meta.ok().flatten().map_or(0, |meta| meta.mode.0);
+            let deleting = Trace::Deleting { path: path.as_bytes(), mode, why };
+            disk.ctx.trace(Topic::Del, 2, Who::Generator, deleting);
+        }
+    }
+
     /// Deletes an item, and the content of a directory if it goes too.
     fn delete(&mut self, disk: Disk<'_>, path: RelPath<'_>, kind: FileKind, content: Content) {
+        self.trace_deletion(disk, path, Going::Extraneous);
         if kind == FileKind::Directory {
             let empty = match content {
-                Content::GoesToo => self.delete_content(disk, path),
+                Content::GoesToo => self.delete_content(disk, path, Going::Extraneous),
                 Content::Stays => {
                     disk.tree.dir(path).and_then(|dir| dir.list()).map_or(true, |members| members.is_empty())
                 }
@@ -245,7 +284,7 @@ impl Deletion {
     }
 
     /// Deletes what is in a directory, as far as filters let it. Whether nothing was left over.
-    fn delete_content(&mut self, disk: Disk<'_>, path: RelPath<'_>) -> bool {
+    fn delete_content(&mut self, disk: Disk<'_>, path: RelPath<'_>, why: Going) -> bool {
         let dir = match disk.tree.dir(path) {
             Ok(dir) => dir,
             Err(error) => {
@@ -256,11 +295,14 @@ impl Deletion {
         if !self.enter(disk, path) {
             return false;
         }
+        trace_entered(disk, path);
         self.make_writable(disk, &dir, path);
         let mut all = true;
+        disk.ctx.trace(Topic::Del, 3, Who::Generator, Trace::DeletingContent(path.as_bytes(), why));
         for member in self.members(disk, &dir, path) {
             let child = path.join(&member.name);
             let is_dir = member.kind == FileKind::Directory;
+            self.trace_member(disk.ctx, child.as_path(), is_dir);
             let chain = self.chain.as_ref();
             let is_protected =
                 chain.is_some_and(|chain| chain.verdict_in_deletion(child.as_path(), is_dir).is_excluded());
@@ -271,15 +313,17 @@ impl Deletion {
                 all = false;
             } else {
                 if is_dir {
-                    if !self.delete_content(disk, child.as_path()) {
+                    if !self.delete_content(disk, child.as_path(), Going::Nested) {
                         all = false;
                         disk.ctx.report(Event::Note(child.as_path(), Note::NotEmpty));
                     }
                     all &= self.enter(disk, path);
                 }
+                self.trace_deletion(disk, child.as_path(), Going::Nested);
                 all &= self.delete_one(disk, child.as_path(), member.kind);
             }
         }
+        disk.ctx.trace(Topic::Filter, 2, Who::Generator, Trace::FiltersLeft);
         all
     }
 
@@ -394,6 +438,15 @@ impl Deletion {
                 (Ok(meta), Ok(Some(inside))) => meta.dev != inside.dev,
                 _ => true,
             }
+    }
+}
+
+/// Says whose filters apply from here on.
+fn trace_entered(disk: Disk<'_>, path: RelPath<'_>) {
+    if disk.ctx.traces(Topic::Filter, 2) {
+        let name = disk.tree.full_name(path);
+        let name = [name.strip_suffix(b"/.").unwrap_or(&name), b"/"].concat();
+        disk.ctx.trace(Topic::Filter, 2, Who::Generator, Trace::FiltersEntered(&name));
     }
 }
 

@@ -204,9 +204,8 @@ impl Generator<'_> {
     }
 
     fn make_way_for_dir(&mut self, path: RelPath<'_>, meta: &Meta) -> bool {
-        let what = "could not make way for new directory: ";
         self.disk.tree.forget(path);
-        self.deletion.make_way(self.disk, path, meta, what)
+        self.deletion.make_way(self.disk, path, meta, FileKind::Directory)
     }
 
     /// Sets owner and mode; times come last. Whoever is not root needs all rights of his own while

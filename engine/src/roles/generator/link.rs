@@ -59,7 +59,7 @@ impl Generator<'_> {
             }
         }
         if let Some(meta) = spot.meta.filter(|meta| meta.kind() == FileKind::Directory) {
-            if !self.deletion.make_way(self.disk, path, &meta, way_for(entry.kind())) {
+            if !self.deletion.make_way(self.disk, path, &meta, entry.kind()) {
                 return Ok(());
             }
             spot.meta = None;
@@ -101,14 +101,5 @@ impl Generator<'_> {
             self.disk.pair(Class::Transfer, "link \"", path, &after, &error);
             false
         })
-    }
-}
-
-fn way_for(kind: FileKind) -> &'static str {
-    match kind {
-        FileKind::Symlink => "could not make way for new symlink: ",
-        kind if kind.is_device() => "could not make way for new device file: ",
-        kind if kind.is_special() => "could not make way for new special file: ",
-        _ => "could not make way for new regular file: ",
     }
 }

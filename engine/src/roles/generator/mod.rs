@@ -37,8 +37,9 @@ use super::finish::Finisher;
 use super::receiver::partial::Partials;
 use crate::delta::Signer;
 use crate::link::Outbox;
-use crate::observe::{Event, ItemReport, Moment, Note};
+use crate::observe::{Event, ItemReport, Moment, Note, Who};
 use crate::options::{ItemDetail, Remove};
+use crate::trace::{trace_list, Topic, Trace};
 use crate::{Context, Failure};
 
 use decide::Rules;
@@ -139,6 +140,7 @@ impl<'a> Generator<'a> {
     }
 
     fn run(mut self) -> Result<(), Failure> {
+        self.ctx.trace(Topic::Genr, 1, Who::Generator, Trace::GeneratorStarts);
         let report = &self.ctx.options.report;
         if report.list_only {
             self.list()?;
@@ -150,7 +152,12 @@ impl<'a> Generator<'a> {
             }
         }
         self.walk_is_over = true;
+        self.trace_phase(1);
         self.climb_ladder()
+    }
+
+    fn trace_phase(&self, phase: u8) {
+        self.ctx.trace(Topic::Genr, 1, Who::Generator, Trace::GeneratorPhase(phase));
     }
 
     /// Waits for the next message and takes it, with everything written on its way.
@@ -182,7 +189,12 @@ impl<'a> Generator<'a> {
     fn take(&mut self, message: FromReceiver) -> Result<(), Failure> {
         match message {
             FromReceiver::Segment(segment) => self.learn(segment),
-            FromReceiver::ListEnd => self.segments.end(),
+            FromReceiver::ListEnd => {
+                if self.ctx.session.recursion == Recursion::Incremental {
+                    self.ctx.trace(Topic::Flist, 3, Who::Generator, Trace::ListsEnd);
+                }
+                self.segments.end();
+            }
             FromReceiver::DoneSeen(count) => self.dones_seen = self.dones_seen.max(count),
             FromReceiver::Finished(ndx, fate) => self.finished(ndx, fate)?,
         }
@@ -190,6 +202,9 @@ impl<'a> Generator<'a> {
     }
 
     fn learn(&mut self, segment: Arc<Segment>) {
+        if segment.dir().is_some() {
+            trace_list(self.ctx, Who::Generator, &segment);
+        }
         self.ctx.ids.learn(segment.id_names());
         self.ctx.add_io_errors(segment.io_errors());
         if self.ctx.options.preserve.hard_links {
@@ -342,6 +357,7 @@ impl<'a> Generator<'a> {
             ndx,
             entry,
             item,
+            has_group: true,
             long_name,
             data_bytes: 0,
             sum_bytes: 0,

@@ -13,9 +13,10 @@ use suisei_protocol::message::ToSender;
 
 use super::delete::Deletion;
 use super::Generator;
-use crate::observe::Event;
+use crate::observe::{Event, Who};
 use crate::options::DeleteWhen;
 use crate::roles::finish::Finisher;
+use crate::trace::{Topic, Trace};
 use crate::Failure;
 
 impl Generator<'_> {
@@ -26,6 +27,7 @@ impl Generator<'_> {
         let delays = self.ctx.options.place.delay_updates;
 
         self.redo()?;
+        self.trace_phase(2);
         self.send_done()?;
         if !deletes_late && delays {
             self.send_statistics()?;
@@ -34,6 +36,7 @@ impl Generator<'_> {
             self.await_delayed()?;
         }
         if version.has_delay_phase() {
+            self.trace_phase(3);
             self.send_done()?;
         }
         if deletes_late {
@@ -53,6 +56,7 @@ impl Generator<'_> {
             self.ctx.add_io_errors(IoErrors::DELETE_LIMIT);
             self.ctx.report(Event::DeleteLimit { skipped: self.deletion.skipped() });
         }
+        self.ctx.trace(Topic::Genr, 1, Who::Generator, Trace::GeneratorEnds);
         // The goodbye: nobody answers it.
         self.outbox.send(ToSender::Done)?;
         self.outbox.flush()

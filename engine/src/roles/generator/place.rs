@@ -11,6 +11,7 @@ use crate::observe::{Class, Problem, What, Who};
 use crate::roles::acls::{self, AclDifference};
 use crate::roles::attributes;
 use crate::roles::backup::{Backups, Original};
+use crate::trace::trace_owner;
 use crate::tree::{Devices, Dir, Meta, NotApplied, Tree};
 use crate::Context;
 
@@ -107,6 +108,7 @@ impl Disk<'_> {
         acls: AclDifference,
     ) -> Meta {
         let want = attributes::wanted(self.ctx, entry, existing, made, Some(dir));
+        trace_owner(self.ctx, Who::Generator, path.as_bytes(), made, &want);
         if let Err(failed) = dir.apply(path.name(), made, &want) {
             self.not_applied(path, &failed);
             return *made;

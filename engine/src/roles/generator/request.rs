@@ -11,9 +11,10 @@ use super::hardlink::Turn;
 use super::place::Spot;
 use super::{itemize, segments, Generator};
 use crate::delta::Strength;
-use crate::observe::{Event, Note};
+use crate::observe::{Event, Note, Who};
 use crate::options::Remove;
 use crate::roles::attributes;
+use crate::trace::{Topic, Trace};
 use crate::tree::Devices;
 use crate::Failure;
 
@@ -183,8 +184,7 @@ impl Generator<'_> {
             }
             Verdict::Transfer => {
                 if let (Some(meta), None) = (spot.meta, existing) {
-                    let what = "could not make way for new regular file: ";
-                    if !self.deletion.make_way(self.disk, path, &meta, what) {
+                    if !self.deletion.make_way(self.disk, path, &meta, FileKind::Regular) {
                         return Ok(Outcome::Passed);
                     }
                     spot.meta = None;
@@ -239,6 +239,10 @@ impl Generator<'_> {
             self.segments.hold(ndx);
             self.in_flight.insert(ndx, entry.size());
             self.in_flight_bytes = self.in_flight_bytes.saturating_add(entry.size());
+        }
+        if basis.signature.head.count > 0 {
+            let summed = Trace::Summed(ndx, basis.signature.head);
+            self.ctx.trace(Topic::Deltasum, 2, Who::Generator, summed);
         }
         self.outbox.send(ToSender::Want { ndx, item, basis: basis.signature })?;
         Ok(Outcome::Asked)

@@ -12,9 +12,10 @@ use suisei_protocol::session::Recursion;
 
 use super::delete::Found;
 use super::Generator;
-use crate::observe::Event;
+use crate::observe::{Event, Who};
 use crate::options::DeleteWhen;
 use crate::roles::finish::restore_time;
+use crate::trace::{Topic, Trace};
 use crate::Failure;
 
 /// With `-H`, entries that are to be known before a segment is walked: more choice of links.
@@ -35,6 +36,7 @@ impl Generator<'_> {
             for (ndx, entry) in segment.by_name(&self.ctx.session) {
                 self.drain()?;
                 self.check_parent(entry, &mut parents)?;
+                self.trace_considered(ndx, entry);
                 if entry.is_dir() {
                     self.directory_in_list(ndx, entry, &listed)?;
                 } else {
@@ -134,6 +136,7 @@ impl Generator<'_> {
         self.deletion.learn(segment.io_errors());
         if let Some(entry) = gap {
             let path = self.destination.path(entry);
+            self.trace_considered(Ndx(segment.start().0 - 1), entry);
             let open = self.directory(Ndx(segment.start().0 - 1), entry, path)?;
             if open {
                 let listed = self.listed(segment);
@@ -142,6 +145,7 @@ impl Generator<'_> {
         }
         for (ndx, entry) in segment.by_name(&self.ctx.session) {
             self.drain()?;
+            self.trace_considered(ndx, entry);
             let path = self.destination.path(entry);
             match (entry.is_dir(), gap) {
                 (false, _) => self.file(ndx, entry, path)?,
@@ -151,6 +155,11 @@ impl Generator<'_> {
             }
         }
         Ok(())
+    }
+
+    fn trace_considered(&self, ndx: Ndx, entry: EntryRef<'_>) {
+        let considered = Trace::Considered(entry.path().as_bytes(), ndx);
+        self.ctx.trace(Topic::Genr, 1, Who::Generator, considered);
     }
 
     fn directory_in_list(

@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt;
 use bytes::Bytes;
 use rustix::io::Errno;
 use suisei_protocol::error::PeerMisbehaved;
-use suisei_protocol::flist::{EntryRef, IoErrors, Ndx};
+use suisei_protocol::flist::{EntryRef, FileKind, IoErrors, Ndx};
 use suisei_protocol::message::{Fate, FromReceiver, ToReceiver};
 use suisei_protocol::session::Direction;
 use suisei_protocol::transfer::{BasisKind, BlockIndex, Compressor, Item, SumHead, Token};
@@ -31,6 +31,7 @@ use crate::link::{Handover, Inbox, LocalSource};
 use crate::observe::{Class, Event, ItemReport, Moment, Note, Problem, What, Who};
 use crate::options::Partial;
 use crate::sys::copy;
+use crate::trace::{Topic, Trace};
 use crate::{Context, Failure};
 
 /// Sources of at least this size keep their holes even without `-S`: looking for them is cheap.
@@ -94,6 +95,7 @@ impl Receiver<'_> {
         if !self.failed_once.contains(&ndx) {
             self.count_new(entry, item);
         }
+        self.ctx.trace(Topic::Recv, 1, Who::Receiver, Trace::Received(entry.path().as_bytes()));
         // The client of a pull names what it has begun; elsewhere the sender speaks, who does not
         // know if there is a place for it.
         let is_early = self.ctx.options.dry_run || self.ctx.session.direction == Direction::Sending;
@@ -144,11 +146,27 @@ impl Receiver<'_> {
             ndx,
             entry,
             item,
+            has_group: self.has_group(entry),
             long_name: long_name.as_deref().unwrap_or(entry.path().as_bytes()),
             data_bytes: moved.data,
             sum_bytes: if is_finished { sums } else { 0 },
             sum: moved.sum.as_deref(),
         }));
+    }
+
+    /// Says what stands where the file goes.
+    fn trace_basis(&self, spot: &Spot<'_>, basis: Option<&Basis>) {
+        let size = match basis {
+            Some(basis) => basis.file.metadata().ok().map(|meta| meta.len()),
+            None => match spot.dir.stat(spot.path.name()) {
+                Ok(Some(meta)) if meta.kind() == FileKind::Regular => Some(meta.size),
+                _ => None,
+            },
+        };
+        if let Some(size) = size {
+            let opened = Trace::BasisOpened(spot.path.as_bytes(), size);
+            self.ctx.trace(Topic::Deltasum, 2, WHO, opened);
+        }
     }
 
     /// Receives the data; nothing, after a word about it, where there is no place for it.
@@ -188,6 +206,9 @@ impl Receiver<'_> {
         if self.ctx.session.direction == Direction::Receiving {
             self.report(Moment::Begun, ndx, entry, item, head, &Moved::default());
         }
+        if self.ctx.traces(Topic::Deltasum, 2) {
+            self.trace_basis(&spot, basis.as_ref());
+        }
         let used = basis.as_ref().map(|basis| basis.place);
         let result = self.fill(inbox, &draft, basis.as_ref(), entry, head, is_redo);
         let (content, sum) = match result {
@@ -199,6 +220,7 @@ impl Receiver<'_> {
                 return Err(failure);
             }
         };
+        self.ctx.trace(Topic::Deltasum, 2, WHO, Trace::SumArrived);
         self.count(&content, entry);
         let moved = moved(&content, &sum, self.ctx);
         self.meter.finish(self.ctx, content.len);

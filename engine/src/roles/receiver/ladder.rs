@@ -96,6 +96,12 @@ impl Ladder {
         self.dones <= self.lists + 1 + u32::from(self.has_delay_phase)
     }
 
+    /// Returns the phase that the last `Done` began, from 1, if files may still come in it.
+    pub(super) fn phase(&self) -> Option<u8> {
+        let phase = self.dones.checked_sub(self.lists).filter(|_| self.is_list_complete)? + 1;
+        u8::try_from(phase).ok().filter(|&phase| phase <= 1 + u8::from(self.has_delay_phase))
+    }
+
     /// Fails if no file data may come any more.
     pub(super) fn check_transfer(&self) -> Result<(), Failure> {
         if self.is_list_complete && self.dones > self.lists {

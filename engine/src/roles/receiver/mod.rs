@@ -17,9 +17,9 @@ use std::sync::mpsc::Sender;
 use std::sync::Arc;
 
 use suisei_protocol::error::PeerMisbehaved;
-use suisei_protocol::flist::{EntryRef, FileKind, FileList, Ndx, Order, Segment};
+use suisei_protocol::flist::{EntryRef, FileKind, FileList, IdKind, IdName, Ndx, Order, Segment};
 use suisei_protocol::message::{Fate, FromReceiver, ToReceiver};
-use suisei_protocol::session::{Direction, Recursion};
+use suisei_protocol::session::{Direction, Recursion, Side};
 use suisei_protocol::transfer::{Item, ItemFlags, TransferStats};
 
 use self::ladder::{Ladder, Step};
@@ -36,6 +36,7 @@ use crate::observe::{Event, ItemReport, Moment, Who};
 use crate::options::Remove;
 use crate::source::links::{confined_target, MUNGED};
 use crate::sys::users;
+use crate::trace::{trace_list, Topic, Trace};
 use crate::{unconverted, Context, Failure};
 
 pub use output::check_temp_dir;
@@ -59,10 +60,14 @@ pub fn run<L: Handover>(
         backups: Backups::new(ctx, &destination.tree),
         partials: Partials::new(ctx, destination),
         meter: Meter::new(ctx),
+        traced_ids: HashSet::new(),
     };
     while !receiver.ladder.is_over() {
         let message = inbox.recv()?;
         receiver.take(message, inbox)?;
+    }
+    if ctx.session.side == Side::Client {
+        ctx.trace(Topic::Recv, 1, WHO, Trace::ReceiverEnds);
     }
     Ok(())
 }
@@ -80,6 +85,8 @@ struct Receiver<'a> {
     backups: Option<Backups>,
     partials: Partials<'a>,
     meter: Meter,
+    /// Users (true) and groups that somebody who looks has been told of.
+    traced_ids: HashSet<(bool, u32)>,
 }
 
 impl Receiver<'_> {
@@ -99,6 +106,9 @@ impl Receiver<'_> {
             }
             ToReceiver::ListEnd => {
                 self.ladder.end_lists();
+                if self.ctx.session.recursion == Recursion::Incremental {
+                    self.ctx.trace(Topic::Flist, 3, WHO, Trace::ListsEnd);
+                }
                 self.meter.complete();
                 self.tell(FromReceiver::ListEnd)
             }
@@ -195,7 +205,14 @@ impl Receiver<'_> {
     /// Takes what a segment brings beside its entries. Where both roles share the counters, the
     /// sender counts.
     fn learn(&mut self, segment: &Segment) {
+        match segment.dir() {
+            Some(_) => trace_list(self.ctx, WHO, segment),
+            None => self.ctx.trace(Topic::Recv, 1, WHO, Trace::ReceiverStarts(segment.len())),
+        }
         self.ctx.ids.learn(segment.id_names());
+        if self.ctx.traces(Topic::Own, 2) {
+            self.trace_ids(segment);
+        }
         self.ctx.add_io_errors(segment.io_errors());
         unconverted::report_segment(self.ctx, segment);
         self.meter.add(segment);
@@ -211,6 +228,38 @@ impl Receiver<'_> {
         }
     }
 
+    /// Says what becomes of the ids that a segment names.
+    fn trace_ids(&mut self, segment: &Segment) {
+        let preserve = &self.ctx.options.preserve;
+        for (_, entry) in segment.iter().filter(|(_, entry)| !entry.is_blank()) {
+            let owner = preserve.owner.then(|| (IdKind::User, entry.uid()));
+            let group = preserve.group.then(|| (IdKind::Group, entry.gid()));
+            for (kind, id) in owner.into_iter().chain(group) {
+                if !self.traced_ids.insert((kind == IdKind::User, id)) {
+                    continue;
+                }
+                if kind == IdKind::Group
+                    && self.traced_ids.insert((false, u32::MAX))
+                    && !rustix::process::geteuid().is_root()
+                {
+                    let groups = users::groups();
+                    self.ctx.trace(Topic::Own, 2, WHO, Trace::OwnGroups(&groups));
+                }
+                let named = |found: &&IdName| found.kind == kind && found.id == id;
+                let name = segment.id_names().iter().find(named).map_or(&b""[..], |found| &found.name);
+                // Nobody asks for the number of a user who cannot be had.
+                if kind == IdKind::User && name.is_empty() && !preserve.super_user {
+                    continue;
+                }
+                let to = match kind {
+                    IdKind::User => self.ctx.ids.uid(id),
+                    IdKind::Group => self.ctx.ids.gid(id).gid,
+                };
+                self.ctx.trace(Topic::Own, 2, WHO, Trace::Mapped { kind, id, name, to });
+            }
+        }
+    }
+
     fn keep_stats(&self, stats: TransferStats) {
         let ours = &self.ctx.stats;
         ours.total_size.set(stats.total_size);
@@ -222,6 +271,7 @@ impl Receiver<'_> {
     fn item(&mut self, ndx: Ndx, item: &Item) -> Result<(), Failure> {
         let found = self.list.find(ndx)?;
         self.meter.reach(&self.list, ndx);
+        self.ctx.trace(Topic::Recv, 1, WHO, Trace::Received(found.entry().path().as_bytes()));
         if self.ctx.reporter == Reporter::Receiver {
             let entry = found.entry();
             self.count_new(entry, item);
@@ -231,6 +281,7 @@ impl Receiver<'_> {
                 ndx,
                 entry,
                 item,
+                has_group: self.has_group(entry),
                 long_name: long_name.as_deref().unwrap_or(entry.path().as_bytes()),
                 data_bytes: 0,
                 sum_bytes: 0,
@@ -263,6 +314,12 @@ impl Receiver<'_> {
         }
     }
 
+    /// Whether an entry's group can be given here. In a local run the sender's view is reported.
+    fn has_group(&self, entry: EntryRef<'_>) -> bool {
+        let is_asked = self.ctx.session.direction == Direction::Receiving && self.ctx.options.preserve.group;
+        !is_asked || self.ctx.ids.gid(entry.gid()).settable
+    }
+
     fn not_sent(&mut self, ndx: Ndx) -> Result<(), Failure> {
         let found = self.list.find(ndx)?;
         if found.position.is_none() {
@@ -273,6 +330,9 @@ impl Receiver<'_> {
 
     fn done(&mut self) -> Result<(), Failure> {
         let (count, step) = self.ladder.done()?;
+        if let Some(phase) = self.ladder.phase() {
+            self.ctx.trace(Topic::Recv, 1, WHO, Trace::ReceiverPhase(phase));
+        }
         let is_whole = self.ctx.session.recursion == Recursion::Whole;
         if self.ladder.ended_list() || is_whole && self.ladder.ended_phase() {
             self.meter.list_done(self.ctx, &self.list);
@@ -283,6 +343,10 @@ impl Receiver<'_> {
             Step::Other => {}
         }
         if self.ladder.is_over() {
+            // The generator's goodbye must not overtake a server's last word.
+            if self.ctx.session.side == Side::Server {
+                self.ctx.trace(Topic::Recv, 1, WHO, Trace::ReceiverEnds);
+            }
             // The generator may already have ended on the last but one.
             let _ = self.generator.send(FromReceiver::DoneSeen(count));
             return Ok(());

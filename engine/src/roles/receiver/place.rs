@@ -16,6 +16,7 @@ use crate::options::{Partial, Remove, Xattrs};
 use crate::roles::attributes;
 use crate::roles::backup::{Backups, Original};
 use crate::roles::destination::Destination;
+use crate::trace::{trace_owner, Topic, Trace};
 use crate::tree::{Attributes, Dir, HeldItem, NotApplied, TempFile, Times};
 use crate::xattrs;
 use crate::{Context, Failure};
@@ -125,6 +126,11 @@ impl<'a> Site<'a> {
 
     fn rename(self, temp: TempFile, spot: &Spot<'_>, dir: &Dir, name: Vec<u8>) -> bool {
         let temp_name = temp.name().to_vec();
+        if self.ctx.traces(Topic::Recv, 1) {
+            let from = spot.path.parent().join(&temp_name);
+            let to = spot.path.as_bytes();
+            self.ctx.trace(Topic::Recv, 1, WHO, Trace::Renaming(from.as_bytes(), to));
+        }
         match temp.place(dir, &name) {
             Ok(()) => true,
             Err(error) => {
@@ -154,6 +160,10 @@ impl<'a> Site<'a> {
                 let atime = want.times.and_then(|times| times.atime);
                 want.times = Some(Times { mtime: Some(mtime), atime });
             }
+            if self.ctx.traces(Topic::Own, 1) {
+                let name = spot.path.parent().join(temp.name());
+                trace_owner(self.ctx, WHO, name.as_bytes(), &made, &want);
+            }
             temp.apply(&made, &want)
         });
         let name = || self.workshop.full_name(self.destination, spot.path, temp.name());
@@ -180,6 +190,7 @@ impl<'a> Site<'a> {
                     // What was written leaves no trace in the node's own time.
                     want.times = attributes::wanted(self.ctx, entry, None, &made, None).times;
                 }
+                trace_owner(self.ctx, WHO, spot.path.as_bytes(), &made, &want);
                 spot.dir.apply(name, &made, &want)
             }
             Ok(None) => Ok(()),

@@ -9,13 +9,14 @@ use bytes::Bytes;
 use suisei_protocol::flist::{EntryRef, FileKind, IoErrors, Ndx};
 use suisei_protocol::message::ToReceiver;
 use suisei_protocol::session::{Compat, Session};
-use suisei_protocol::transfer::{BasisKind, BlockSignature, Item, Token};
+use suisei_protocol::transfer::{BasisKind, BlockSignature, Item, SumHead, Token};
 
 use crate::delta::{BasisUse, Search, SearchEvent, Tally};
 use crate::link::{Handover, LocalSource, Outbox};
 use crate::observe::{Class, Problem, What, Who};
 use crate::options::{Append, Partial, Place};
 use crate::source::{self, sentence, vanished, Base};
+use crate::trace::{Topic, Trace};
 use crate::tree::Meta;
 use crate::{Context, Failure};
 
@@ -62,6 +63,8 @@ pub(super) struct Request<'a> {
     pub(super) append: Append,
     /// Name of the source, for messages.
     pub(super) full_name: &'a dyn Fn() -> Vec<u8>,
+    /// The name as the arguments gave it, for who looks into the works.
+    pub(super) long_name: &'a dyn Fn() -> Vec<u8>,
 }
 
 /// Sends an open source as the answer to a request. `progress` hears the bytes done so far.
@@ -72,7 +75,12 @@ pub(super) fn send<L: Handover>(
     (file, meta): (File, Meta),
     progress: &mut dyn FnMut(u64),
 ) -> Result<Sent, Failure> {
-    let &Request { ndx, item, basis, append, full_name } = request;
+    let &Request { ndx, item, basis, append, full_name, long_name } = request;
+    let traces = ctx.traces(Topic::Deltasum, 2);
+    if traces {
+        let opened = Trace::SourceOpened(&long_name(), meta.size, basis.head);
+        ctx.trace(Topic::Deltasum, 2, Who::Sender, opened);
+    }
     outbox.send(ToReceiver::Begin { ndx, item: item.clone(), head: basis.head })?;
     // Only what passes piece by piece can be slowed down.
     let is_device = crate::sys::meta::of_open(&file).is_ok_and(|meta| meta.kind().is_device());
@@ -80,7 +88,10 @@ pub(super) fn send<L: Handover>(
         !ctx.options.report.sums && ctx.options.limits.bytes_per_second.is_none() && !is_device;
     let file = match basis.head.count {
         0 if may_hand_over => match L::wrap(LocalSource { file, size: meta.size, name: full_name() }) {
-            Ok(local) => return hand_over(outbox, local, meta.size),
+            Ok(local) => {
+                trace_search(ctx, basis.head, &Tally::default());
+                return hand_over(outbox, local, meta.size);
+            }
             Err(LocalSource { file, .. }) => file,
         },
         _ => file,
@@ -88,6 +99,7 @@ pub(super) fn send<L: Handover>(
     let overwritten = basis_use(&ctx.session, &ctx.options.place, item);
     let search = Search::new(&ctx.session, basis, overwritten, append);
     let mut offset = 0;
+    let mut last = 0;
     let searched = search.run(&file, meta.size, &mut |event| {
         ctx.check_interrupt()?;
         match event {
@@ -96,6 +108,11 @@ pub(super) fn send<L: Handover>(
                 outbox.send(ToReceiver::Token(Token::Literal(data)))?;
             }
             SearchEvent::Copy { block, data } => {
+                if traces {
+                    let matched = Trace::Matched { at: offset, last, block: block.0, len: data.len() };
+                    ctx.trace(Topic::Deltasum, 2, Who::Sender, matched);
+                    last = offset + data.len() as u64;
+                }
                 offset += data.len() as u64;
                 outbox.send(ToReceiver::Token(Token::Copy(block)))?;
                 if outbox.wants_history() {
@@ -111,8 +128,16 @@ pub(super) fn send<L: Handover>(
         let what = What::Reason { text: "read errors mapping", path: &full_name(), error };
         ctx.report_problem(Problem { who: Who::Sender, class: Class::Transfer, what });
     }
+    trace_search(ctx, basis.head, &searched.tally);
     outbox.send(ToReceiver::End { sum: searched.sum.clone() })?;
     Ok(Sent { sum: searched.sum, tally: searched.tally })
+}
+
+/// Says what a search came to, if somebody looks.
+fn trace_search(ctx: &Context, head: SumHead, tally: &Tally) {
+    let &Tally { false_alarms, hash_hits, matches, .. } = tally;
+    ctx.trace(Topic::Deltasum, 2, Who::Sender, Trace::Searched(head));
+    ctx.trace(Topic::Deltasum, 2, Who::Sender, Trace::Tallied { false_alarms, hash_hits, matches });
 }
 
 fn hand_over<L: Handover>(

@@ -27,9 +27,10 @@ use suisei_protocol::Error;
 use crate::context::Reporter;
 use crate::delta::Tally;
 use crate::link::{Handover, Inbox, Outbox};
-use crate::observe::Event;
+use crate::observe::{Event, Who};
 use crate::options::{Append, Remove};
 use crate::source::{with_xattrs, Base, Source};
+use crate::trace::{Topic, Trace};
 use crate::tree::HeldItem;
 use crate::xattrs::{self, Answered};
 use crate::{Context, Failure};
@@ -59,11 +60,13 @@ pub fn run<L: Handover>(
         reports: Reports::new(ctx),
         link: PhantomData,
     };
+    ctx.trace(Topic::Send, 1, Who::Sender, Trace::SendingSideStarts);
     let entries = sender.send_first_list(source)?;
     if entries == 0 && ctx.session.side == Side::Server {
         // A server with nothing to send ends here; its client knows.
         return sender.outbox.flush();
     }
+    ctx.trace(Topic::Send, 1, Who::Sender, Trace::SenderStarts);
     while sender.phase != Phase::Ended {
         let message = sender.next_message()?;
         sender.answer(message)?;
@@ -114,6 +117,7 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
         let incremental = self.is_incremental();
         self.reports.list_started(incremental);
         let segment = self.segments.first(source)?;
+        self.ctx.trace(Topic::Flist, 2, Who::Sender, Trace::ListMade);
         let entries = segment.len();
         self.reported_errors = segment.io_errors();
         self.outbox.send(ToReceiver::Segment(segment))?;
@@ -135,6 +139,9 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
     fn announce_end(&mut self) -> Result<(), Failure> {
         if self.segments.is_complete() && !self.end_sent {
             self.end_sent = true;
+            if self.is_incremental() {
+                self.ctx.trace(Topic::Flist, 3, Who::Sender, Trace::ListsEnd);
+            }
             self.outbox.send(ToReceiver::ListEnd)?;
         }
         Ok(())
@@ -177,6 +184,7 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
     fn item(&mut self, ndx: Ndx, item: Item) -> Result<(), Failure> {
         self.check_phase()?;
         let Asked { found, base } = self.segments.ask(ndx)?;
+        self.trace_asked(ndx, &found, base.as_deref());
         self.reports.item(&found, base.as_deref(), ndx, &item);
         let xattrs = self.answer_xattrs(&found, base.as_deref(), &item)?;
         self.outbox.send(ToReceiver::Item { ndx, item: Item { xattrs, ..item } })
@@ -214,6 +222,7 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
             return Err(Error::from(PeerMisbehaved::LatePhase(2)).into());
         }
         let entry = found.entry();
+        self.trace_asked(ndx, &found, Some(&base));
         if self.ctx.options.dry_run {
             self.reports.begun(&found, &base, ndx, item);
             self.reports.count(&found);
@@ -236,7 +245,9 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
         let before = self.outbox.bytes_written();
         let mut progress = self.reports.progress(&found, &self.segments, opened.1.size);
         let full_name = || base.full_name(entry.wire_path());
-        let request = file::Request { ndx, item, basis, append, full_name: &full_name };
+        let long_name = || base.long_name(entry.wire_path());
+        let request =
+            file::Request { ndx, item, basis, append, full_name: &full_name, long_name: &long_name };
         let sent = file::send(self.ctx, self.outbox, &request, opened, &mut |offset| progress.at(offset))?;
         self.reports.count(&found);
         progress.finish();
@@ -244,7 +255,27 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
         let data_bytes = self.outbox.bytes_written().saturating_sub(before);
         let moved = report::Moved { data_bytes, basis, sent: &sent };
         self.reports.finished(&found, &base, ndx, item, Some(moved));
+        if self.ctx.traces(Topic::Send, 1) {
+            self.ctx.trace(Topic::Send, 1, Who::Sender, Trace::Sent(&base.long_name(entry.wire_path())));
+        }
         Ok(())
+    }
+
+    /// Says which item was asked for, if somebody looks.
+    fn trace_asked(&self, ndx: Ndx, found: &Found, base: Option<&Base>) {
+        if self.ctx.traces(Topic::Send, 1) {
+            let wire = found.entry().wire_path();
+            let mut name = base.map_or_else(|| wire.to_vec(), |base| base.long_name(wire));
+            if wire == b"." && !name.ends_with(b".") {
+                name.extend_from_slice(b"/.");
+            }
+            self.ctx.trace(Topic::Send, 1, Who::Sender, Trace::Asked(ndx, &name));
+        }
+    }
+
+    fn enter(&mut self, phase: Phase, number: u8) {
+        self.phase = phase;
+        self.ctx.trace(Topic::Send, 1, Who::Sender, Trace::SenderPhase(number));
     }
 
     /// A second request for a file is a redo, in which nothing is appended.
@@ -317,11 +348,11 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
                         );
                     }
                 }
-                self.phase = Phase::Redo;
+                self.enter(Phase::Redo, 1);
                 self.outbox.send(ToReceiver::Done)
             }
             Phase::Redo if version.has_delay_phase() => {
-                self.phase = Phase::Delayed;
+                self.enter(Phase::Delayed, 2);
                 self.outbox.send(ToReceiver::Done)
             }
             Phase::Redo | Phase::Delayed => self.close(),
@@ -339,6 +370,7 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
     /// Ends the transfer: nothing is sent any more but confirmations of the end.
     fn close(&mut self) -> Result<(), Failure> {
         let ctx = self.ctx;
+        ctx.trace(Topic::Send, 1, Who::Sender, Trace::SenderEnds);
         let Tally { matches, hash_hits, false_alarms, literal: data, .. } = self.totals;
         ctx.report(Event::MatchTotals { matches, hash_hits, false_alarms, data });
         let errors = ctx.io_errors();

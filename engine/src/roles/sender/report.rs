@@ -125,6 +125,7 @@ impl<'c> Reports<'c> {
             ndx,
             entry,
             item,
+            has_group: true,
             long_name: &long_name,
             data_bytes,
             sum_bytes,

@@ -147,7 +147,7 @@ fn way_is_made_silently_but_content_is_reported() {
     let way = "could not make way for new regular file: ";
     let make_way = |bench: &Bench| {
         let meta = bench.tree.stat(RelPath::new(b"x")).unwrap().unwrap();
-        Deletion::new(&bench.ctx).make_way(bench.disk(), RelPath::new(b"x"), &meta, way)
+        Deletion::new(&bench.ctx).make_way(bench.disk(), RelPath::new(b"x"), &meta, FileKind::Regular)
     };
     let bench = Bench::new(32, |options| options.delete.max = Some(0));
     bench.put(&["x/"]);
