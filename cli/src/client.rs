@@ -2,10 +2,7 @@
 //!
 //! Wire: protocol/doc/22-output.md#4-order-of-output-in-a-run
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,12 +13,14 @@ use suisei_engine::link::{handshake, NoticePort};
 use suisei_engine::observe::Who;
 use suisei_engine::run::{self, Begun, ForwardedNames, LocalChoice, Requested, Start, Target};
 use suisei_engine::source::{Names, Separator, Source};
+use suisei_engine::tree::Wanted;
 use suisei_engine::{Context, Failure, TransferOptions};
 use suisei_protocol::filter::{Rule, RuleFlags};
 use suisei_protocol::session::{local_sums, Direction, Session, Side};
 
 use crate::exit::{copy_as, Code, Refusal};
 use crate::filters;
+use crate::named;
 use crate::options::environment::Environment;
 use crate::options::meaning::{FilesFrom, Protection, Wishes};
 use crate::output::format::{Format, Scene};
@@ -460,14 +459,7 @@ impl Client<'_> {
         if path == b"-" {
             return Ok(Some(Box::new(BufReader::new(io::stdin()))));
         }
-        let file = File::open(Path::new(std::ffi::OsStr::from_bytes(path))).map_err(|error| {
-            let text = error.to_string();
-            let why = text.split(" (os error").next().unwrap_or_default();
-            let why = if path.is_empty() { "Invalid argument" } else { why };
-            Refusal::usage(
-                [b"rsync: failed to open files-from file ", path.as_slice(), b": ", why.as_bytes()].concat(),
-            )
-        })?;
+        let file = named::open_list(path, &self.wishes().trust_in_files(), Wanted::Any)?;
         Ok(Some(Box::new(BufReader::new(file))))
     }
 

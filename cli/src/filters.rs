@@ -2,16 +2,19 @@
 //!
 //! Wire: protocol/doc/13-filters.md#implicit-rules
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use suisei_engine::filter::{FilterError, RuleParser};
+use suisei_engine::tree::{Trust, Wanted};
 use suisei_protocol::filter::{OldKind, Rule};
 use suisei_protocol::session::{Direction, Version};
 
 use crate::exit::{Code, Refusal};
+use crate::named;
 use crate::options::environment::Environment;
 use crate::options::meaning::Wishes;
 use crate::options::typed::FilterWord;
@@ -19,10 +22,16 @@ use crate::output::{Channel, Screen};
 
 /// Returns the rules of a client.
 pub fn of_client(wishes: &Wishes, environment: &Environment, screen: &Screen) -> Result<Vec<Rule>, Refusal> {
-    let mut read = read;
+    let trust = wishes.trust_in_files();
+    let preface = RefCell::default();
+    let mut read =
+        |name: &[u8]| read(name, &trust).inspect_err(|error| *preface.borrow_mut() = named::preface(error));
     let mut parser = RuleParser::new(&mut read, wishes.filter_lines());
     parser.personal_cvs_names(personal_cvs_names(environment));
-    add(&mut parser, wishes).map_err(refusal)?;
+    add(&mut parser, wishes).map_err(|error| {
+        let refusal = refusal(error);
+        Refusal { text: [preface.take(), refusal.text].concat(), ..refusal }
+    })?;
     for pattern in parser.discarded() {
         screen.line(Channel::Err, &[b"discarding over-long filter: ".as_slice(), pattern].concat());
     }
@@ -61,7 +70,8 @@ pub fn of_server(
     version: Version,
     environment: &Environment,
 ) -> Result<Vec<Rule>, Refusal> {
-    let mut read = read;
+    let trust = wishes.trust_in_files();
+    let mut read = |name: &[u8]| read(name, &trust);
     let mut parser = RuleParser::new(&mut read, wishes.filter_lines());
     parser.personal_cvs_names(personal_cvs_names(environment));
     if wishes.typed.select.cvs_exclude {
@@ -80,17 +90,21 @@ fn refusal(error: FilterError) -> Refusal {
 }
 
 /// Reads a file that a rule or an option names.
-fn read(name: &[u8]) -> io::Result<Vec<u8>> {
+fn read(name: &[u8], trust: &Trust) -> io::Result<Vec<u8>> {
     if name == b"-" {
         let mut text = Vec::new();
         io::stdin().lock().read_to_end(&mut text)?;
         return Ok(text);
     }
-    std::fs::read(Path::new(OsStr::from_bytes(name)))
+    let mut text = Vec::new();
+    named::open(name, trust, Wanted::Any)?.read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// Returns the texts whose words this end's CVS list ends with.
 pub fn personal_cvs_names(environment: &Environment) -> Vec<Vec<u8>> {
-    let home = environment.non_empty("HOME").and_then(|home| read(&[home, b"/.cvsignore"].concat()).ok());
+    let home = environment
+        .non_empty("HOME")
+        .and_then(|home| std::fs::read(Path::new(OsStr::from_bytes(&[home, b"/.cvsignore"].concat()))).ok());
     home.into_iter().chain(environment.value("CVSIGNORE").map(<[u8]>::to_vec)).collect()
 }

@@ -16,6 +16,7 @@ pub mod daemon;
 pub mod exit;
 pub mod filters;
 pub mod glob;
+mod named;
 pub mod options;
 pub mod output;
 pub mod plan;

@@ -5,8 +5,6 @@
 use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,7 +15,7 @@ use suisei_engine::link::{handshake, NoticePort, Stream};
 use suisei_engine::observe::Who;
 use suisei_engine::run::{self, Begun, ForwardedNames, Start, Target};
 use suisei_engine::source::{Names, Separator, Source};
-use suisei_engine::tree::open_operator_file;
+use suisei_engine::tree::{Trust, Wanted};
 use suisei_engine::{Failure, TransferOptions};
 use suisei_protocol::filter::Rule;
 use suisei_protocol::mux::Notice;
@@ -29,6 +27,7 @@ use crate::daemon::Terms;
 use crate::exit::{copy_as, Code, Refusal};
 use crate::filters;
 use crate::glob;
+use crate::named;
 use crate::options::environment::Environment;
 use crate::options::help;
 use crate::options::iconv;
@@ -317,16 +316,8 @@ impl Server<'_> {
         settings
     }
 
-    fn open(&self, path: &[u8]) -> Result<File, Refusal> {
-        let name = Path::new(std::ffi::OsStr::from_bytes(path));
-        let opened = match self.terms {
-            Some(_) => open_operator_file(name),
-            None => File::open(name),
-        };
-        opened.map_err(|error| {
-            let why = crate::output::reason(&error);
-            Refusal::usage([b"rsync: failed to open files-from file ", path, b": ", why.as_bytes()].concat())
-        })
+    fn open(&self, path: &[u8], trust: &Trust) -> Result<File, Refusal> {
+        named::open_list(path, trust, if self.terms.is_some() { Wanted::Regular } else { Wanted::Any })
     }
 
     fn send(
@@ -344,7 +335,7 @@ impl Server<'_> {
             (Some(names), _) => Source::with_names(directory(), names),
             (None, Some(NamesFile::Here(path))) => {
                 let separator = if wishes.typed.select.from0 { Separator::Nul } else { Separator::Line };
-                let content = Box::new(BufReader::new(self.open(&path)?));
+                let content = Box::new(BufReader::new(self.open(&path, &wishes.trust_in_files())?));
                 Source::with_names(directory(), Names::Local { content, separator })
             }
             (None, _) => Source::new(paths),
@@ -361,7 +352,7 @@ impl Server<'_> {
     ) -> Result<Result<(), Failure>, Refusal> {
         let forward = match list {
             Some(NamesFile::Here(path)) => Some(ForwardedNames {
-                file: Box::new(self.open(&path)?),
+                file: Box::new(self.open(&path, &wishes.trust_in_files())?),
                 nul_separated: wishes.typed.select.from0,
                 charset: wishes.conversion.as_ref().filter(|_| self.secluded).map(|c| c.charset),
             }),

@@ -11,7 +11,7 @@ use crate::ids::IdMap;
 use crate::observe::{Class, Event, Moment, Observer, Problem, What, Who};
 use crate::options::TransferOptions;
 use crate::stats::Stats;
-use crate::tree::{spare_atime, Privileges};
+use crate::tree::{is_untrusted, spare_atime, Privileges};
 use crate::xattrs::{self, XattrFilters};
 use crate::Failure;
 
@@ -25,6 +25,11 @@ pub enum Reporter {
     /// Nobody at this end: a server.
     Nobody,
 }
+
+/// The sentence for a path that was refused because of the owner of a symlink on its way.
+pub const UNTRUSTED: &str = "refusing to follow a symlink owned by an untrusted user; \
+    use --insecure-links locally or \"insecure links = yes\" in a daemon module \
+    ONLY if every path component is trusted";
 
 /// What all roles of one end share.
 pub struct Context {
@@ -121,6 +126,14 @@ impl Context {
             self.transfer_error.store(true, Relaxed);
         }
         self.report(Event::Problem(problem));
+    }
+
+    /// Says why a path of an option was refused, if the owner of a symlink on its way is why.
+    pub fn note_untrusted(&self, who: Who, error: &std::io::Error) {
+        if is_untrusted(error) {
+            let what = What::Sentence { before: UNTRUSTED, path: b"", after: "" };
+            self.report_problem(Problem { who, class: Class::Warning, what });
+        }
     }
 
     /// Notes that something could not be transferred, for the exit code.

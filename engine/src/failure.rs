@@ -45,7 +45,7 @@ pub enum Failure {
     /// A file operation that the run cannot do without (exit 11).
     #[error("{text}")]
     FileIo {
-        /// The whole sentence, as stock words it.
+        /// The whole sentence, as stock words it; empty if it was told already.
         text: String,
     },
     /// What was asked for cannot be done together (exit 1).

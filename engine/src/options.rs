@@ -9,6 +9,7 @@ use suisei_protocol::filter::Rule;
 use crate::chmod::Chmod;
 use crate::filter::{Hidden, LineEnd};
 use crate::trace::Topics;
+use crate::tree::Trust;
 
 /// Everything that the three roles need to know of the user's wishes.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +30,8 @@ pub struct TransferOptions {
     pub delta: Delta,
     /// Time and bandwidth.
     pub limits: Limits,
+    /// How far paths that the operator named are trusted.
+    pub trust: Trust,
     /// What is reported.
     pub report: Report,
     /// `-n`: decide and report, change nothing.

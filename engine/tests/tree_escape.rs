@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 
 use suisei_engine::sys::open::{open_beneath, open_beneath_slowly};
-use suisei_engine::tree::{open_operator_file, Attributes, Devices, Dir, SymlinkPolicy, Tree};
+use suisei_engine::tree::{
+    is_untrusted, open_named_file, Attributes, Devices, Dir, SymlinkPolicy, Tree, Trust, Wanted,
+};
 use suisei_protocol::flist::{FileKind, Rdev, RelPath};
 
 /// ELOOP, what stock says to whoever meets a symlink that it must not follow.
@@ -354,25 +356,36 @@ fn operator_paths_follow_our_own_symlinks_only() {
     let place = Place::new();
     place.link("root", "ours");
     place.link("ours/../outside/secret", "file");
-    let open = |path: &str| Tree::open_trusted(&place.path(path), SymlinkPolicy::Refuse);
+    let open = |path: &str| Tree::open_trusted(&place.path(path), SymlinkPolicy::Refuse, &Trust::default());
     open("root/a").unwrap();
     open("ours/a/../a").unwrap();
     assert_eq!(errno(open("nothing")), Some(2));
     assert_eq!(errno(open("outside/secret")), Some(20));
     assert_eq!(errno(open("outside/secret/x")), Some(20));
+    let file = |name, trust| open_named_file(&place.path(name), Wanted::Regular, trust);
+    let strict = Trust::default();
     let mut content = String::new();
-    io::Read::read_to_string(&mut open_operator_file(&place.path("file")).unwrap(), &mut content).unwrap();
+    io::Read::read_to_string(&mut file("file", &strict).unwrap(), &mut content).unwrap();
     assert_eq!(content, "secret");
-    assert!(open_operator_file(&place.path("root")).is_err());
+    assert!(file("root", &strict).is_err());
+    let inside = Trust {
+        confine_root: Some(place.path("root").into_os_string().into_encoded_bytes()),
+        ..strict.clone()
+    };
+    assert_eq!(errno(file("file", &inside)), Some(TOO_MANY_LINKS), "trusted, but it comes out elsewhere");
 
     if std::os::unix::fs::lchown(place.path("ours"), Some(1), None).is_err() {
         eprintln!("the rest was skipped: only root may give a symlink away");
         return;
     }
     for path in ["ours", "ours/", "ours/a", "root/../ours/a"] {
-        assert_eq!(errno(open(path)), Some(TOO_MANY_LINKS));
+        assert!(is_untrusted(&open(path).unwrap_err()), "{path}");
     }
-    assert_eq!(errno(Tree::create(&place.path("ours/new"), SymlinkPolicy::Refuse)), Some(TOO_MANY_LINKS));
-    assert_eq!(errno(open_operator_file(&place.path("file"))), Some(TOO_MANY_LINKS));
+    let made = Tree::create(&place.path("ours/new"), SymlinkPolicy::Refuse, &strict);
+    assert!(is_untrusted(&made.unwrap_err()));
+    assert!(is_untrusted(&file("file", &strict).unwrap_err()));
+    let lax = Trust { insecure_links: true, ..Trust::default() };
+    Tree::open_trusted(&place.path("ours/a"), SymlinkPolicy::Refuse, &lax).unwrap();
+    file("file", &lax).unwrap();
     place.assert_outside_untouched();
 }

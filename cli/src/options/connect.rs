@@ -101,7 +101,13 @@ pub const ROWS: &[Row] = &[
         t.connect.copy_as = Some(g.value.to_vec());
         Ok(())
     }),
-    valued("confine-root", "DIR", "keep paths of options below DIR", |_, _| Ok(())).not_yet(),
+    valued("confine-root", "DIR", "keep paths of options below DIR", |t, g| {
+        if !g.value.starts_with(b"/") {
+            return Err(Refusal::usage("rsync: --confine-root must be an absolute path"));
+        }
+        t.select.confine_root = Some(g.value.to_vec());
+        Ok(())
+    }),
     flag("server", "run as the far end of a transfer", |t, _| {
         t.connect.server = true;
         Ok(())

@@ -124,6 +124,9 @@ pub fn resolve(mut typed: Typed, environment: &Environment) -> Result<Wishes, Re
     let partial =
         !inplace && partial_dir.is_none() && (typed.change.partial || typed.change.partial_dir.is_some());
     check_munging(&typed)?;
+    if typed.select.insecure_links && typed.select.confine_root.is_some() {
+        return Err(Refusal::usage("rsync: --insecure-links cannot be combined with --confine-root"));
+    }
     let (info, debug) = levels(&typed);
     let format = match &typed.output.out_format {
         Some(format) => Some(format.clone()),

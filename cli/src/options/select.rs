@@ -133,9 +133,11 @@ pub const ROWS: &[Row] = &[
         Ok(())
     })
     .off(&["no-munge-links"]),
-    flag("insecure-links", "follow symlinks in paths of options as older releases did", |_, _| Ok(()))
-        .off(&["no-insecure-links"])
-        .not_yet(),
+    flag("insecure-links", "follow symlinks in paths of options as older releases did", |t, g| {
+        t.select.insecure_links = g.on;
+        Ok(())
+    })
+    .off(&["no-insecure-links"]),
     valued("filter", "RULE", "add a filter RULE", |t, g| {
         t.select.filters.push(FilterWord::Rule(g.value.to_vec()));
         Ok(())

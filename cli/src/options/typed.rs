@@ -88,6 +88,8 @@ pub struct Select {
     pub copy_unsafe_links: bool,
     pub safe_links: bool,
     pub munge_links: bool,
+    pub insecure_links: bool,
+    pub confine_root: Option<Vec<u8>>,
 }
 
 /// Attributes.

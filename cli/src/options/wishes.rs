@@ -10,6 +10,7 @@ use suisei_engine::options::{
 };
 use suisei_engine::run::{allows_incremental, layout, needs};
 use suisei_engine::sys::identity::Identity;
+use suisei_engine::tree::Trust;
 use suisei_protocol::charset::Charset;
 use suisei_protocol::filter::Rule;
 use suisei_protocol::session::{Capabilities, CompressWish, Direction, Offer, Side, SumChoice, Version};
@@ -36,6 +37,18 @@ impl Wishes {
     pub fn names_charset(&self) -> Option<Charset> {
         let secluded = self.protection == Protection::Secluded;
         self.conversion.as_ref().filter(|_| secluded).map(|conversion| conversion.charset)
+    }
+
+    /// How far paths of options are trusted.
+    pub fn trust(&self) -> Trust {
+        let s = &self.typed.select;
+        Trust { insecure_links: s.insecure_links, confine_root: s.confine_root.clone() }
+    }
+
+    /// The same for files that are read before anything is transferred: stock confines only what
+    /// is opened later.
+    pub fn trust_in_files(&self) -> Trust {
+        Trust { confine_root: None, ..self.trust() }
     }
 
     /// Where messages go.
@@ -110,6 +123,7 @@ impl Wishes {
                 traces: crate::output::trace::topics(&self.debug),
                 long_names: self.has_escape(b"f") || self.logs_escape(b"f"),
             },
+            trust: self.trust(),
             dry_run: t.change.dry_run,
         }
     }

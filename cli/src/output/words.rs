@@ -272,6 +272,7 @@ pub fn cause(who: Who, failure: &Failure) -> Vec<u8> {
             text if text.starts_with("ERROR: ") => format!("{text}\n"),
             text => format!("{text} [{name}]\n"),
         },
+        Failure::FileIo { text } if text.is_empty() => String::new(),
         Failure::Selection { text }
         | Failure::FileIo { text }
         | Failure::Usage { text }

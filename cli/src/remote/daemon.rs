@@ -116,7 +116,13 @@ impl Request<'_> {
     fn log_in(&self, client: &mut DaemonClient) -> Result<(), Refusal> {
         let user = password::user(self.machine.user.as_deref(), self.environment);
         let file = self.wishes.typed.connect.password_file.as_deref();
-        let secret = password::find(file, self.environment, self.who, self.interrupted)?;
+        let secret = password::find(
+            file,
+            &self.wishes.trust_in_files(),
+            self.environment,
+            self.who,
+            self.interrupted,
+        )?;
         client.login(&user, &secret).map_err(|error| self.failed(&error))
     }
 

@@ -2,16 +2,16 @@
 //!
 //! Wire: protocol/doc/03-daemon.md#33-authentication
 
-use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
+
+use suisei_engine::tree::{Trust, Wanted};
 
 use super::terminal;
 use crate::exit::{Code, Refusal};
+use crate::named;
 use crate::options::environment::Environment;
 use crate::output::reason;
 
@@ -27,12 +27,13 @@ pub fn user(typed: Option<&[u8]>, environment: &Environment) -> Vec<u8> {
 /// Finds the password. `who` names this end's role in messages.
 pub fn find(
     file: Option<&[u8]>,
+    trust: &Trust,
     environment: &Environment,
     who: &str,
     interrupted: &AtomicBool,
 ) -> Result<Vec<u8>, Refusal> {
     if let Some(path) = file {
-        return from_file(path, who);
+        return from_file(path, who, trust);
     }
     if let Some(password) = environment.value("RSYNC_PASSWORD") {
         return Ok(password.to_vec());
@@ -49,12 +50,12 @@ pub fn find(
     }
 }
 
-fn from_file(path: &[u8], who: &str) -> Result<Vec<u8>, Refusal> {
+fn from_file(path: &[u8], who: &str, trust: &Trust) -> Result<Vec<u8>, Refusal> {
     let mut text = Vec::new();
     let content = if path == b"-" {
         io::stdin().lock().take(FILE_MAX).read_to_end(&mut text)
     } else {
-        open(path, who)?.take(FILE_MAX).read_to_end(&mut text)
+        open(path, who, trust)?.take(FILE_MAX).read_to_end(&mut text)
     };
     let end = text.iter().position(|b| matches!(b, b'\r' | b'\n')).unwrap_or(text.len());
     if content.is_err() || end == 0 {
@@ -64,22 +65,14 @@ fn from_file(path: &[u8], who: &str) -> Result<Vec<u8>, Refusal> {
     Ok(text)
 }
 
-fn open(name: &[u8], who: &str) -> Result<File, Refusal> {
-    let path = Path::new(OsStr::from_bytes(name));
+fn open(name: &[u8], who: &str, trust: &Trust) -> Result<File, Refusal> {
     let failed = |error: io::Error| {
         let (before, after) = (format!("rsync: [{who}] could not open password file "), reason(&error));
-        Refusal::usage([before.as_bytes(), name, b": ", after.as_bytes()].concat())
+        let preface = named::preface(&error);
+        Refusal::usage([&preface[..], before.as_bytes(), name, b": ", after.as_bytes()].concat())
     };
     let own = rustix::process::geteuid().as_raw();
-    for part in path.ancestors().filter(|part| !part.as_os_str().is_empty()) {
-        let link = fs::symlink_metadata(part).map_err(failed)?;
-        if link.is_symlink() && link.uid() != 0 && link.uid() != own {
-            return Err(Refusal::usage(
-                "ERROR: the password file is reached through a symlink of an untrusted user",
-            ));
-        }
-    }
-    let file = File::open(path).map_err(failed)?;
+    let file = named::open(name, trust, Wanted::Any).map_err(failed)?;
     let meta = file.metadata().map_err(failed)?;
     if meta.mode() & 0o006 != 0 {
         return Err(Refusal::usage("ERROR: password file must not be other-accessible"));
@@ -93,6 +86,8 @@ fn open(name: &[u8], who: &str) -> Result<File, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -102,11 +97,11 @@ mod tests {
         fs::write(&path, "s3cret\nmore\n").unwrap();
         let name = path.as_os_str().as_bytes();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        assert_eq!(from_file(name, "Receiver").unwrap(), b"s3cret");
+        assert_eq!(from_file(name, "Receiver", &Trust::default()).unwrap(), b"s3cret");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o604)).unwrap();
-        let refusal = from_file(name, "Receiver").unwrap_err();
+        let refusal = from_file(name, "Receiver", &Trust::default()).unwrap_err();
         assert_eq!(refusal.text, b"ERROR: password file must not be other-accessible");
-        let refusal = from_file(b"/nonexistent/pw", "Receiver").unwrap_err();
+        let refusal = from_file(b"/nonexistent/pw", "Receiver", &Trust::default()).unwrap_err();
         assert!(refusal.text.ends_with(b"No such file or directory (2)"));
     }
 

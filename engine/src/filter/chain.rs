@@ -13,7 +13,7 @@ use super::file::{Form, LineEnd};
 use super::merge::{read_above, read_member, MergeFile};
 use super::parse::NESTING_MAX;
 use super::pattern::{Name, Pattern};
-use crate::tree::{open_operator_file, Tree};
+use crate::tree::{open_named_file, Tree, Trust, Wanted};
 
 const SIDES: RuleFlags = RuleFlags::SENDER.union(RuleFlags::RECEIVER);
 
@@ -50,6 +50,7 @@ pub struct Chain {
     side: FilterSide,
     delete_excluded: bool,
     lines: LineEnd,
+    trust: Trust,
     nodes: Vec<Node>,
     /// Merge files that are active, those of the rules first.
     merges: Vec<MergeFile>,
@@ -110,6 +111,7 @@ impl Chain {
             side,
             delete_excluded,
             lines: LineEnd::Newline,
+            trust: Trust::default(),
             nodes: Vec::new(),
             merges: Vec::new(),
             frames: Vec::new(),
@@ -127,6 +129,12 @@ impl Chain {
     /// Says what ends a line of a merge file.
     pub fn with_line_end(mut self, lines: LineEnd) -> Self {
         self.lines = lines;
+        self
+    }
+
+    /// Says how far merge files are trusted.
+    pub fn with_trust(mut self, trust: &Trust) -> Self {
+        self.trust = trust.clone();
         self
     }
 
@@ -304,7 +312,7 @@ impl Chain {
             for (merge, dirs) in wanted.iter().enumerate() {
                 if dirs.contains(&dir) {
                     let name = self.merges[merge].name.clone();
-                    if let Some(content) = read_above(&dir, &name)? {
+                    if let Some(content) = read_above(&dir, &name, &self.trust)? {
                         self.read(merge, &content, &dir)?;
                     }
                 }
@@ -325,7 +333,7 @@ impl Chain {
         // Files that are read may name more files.
         while let Some(file) = self.merges.get(merge) {
             let name = file.name.clone();
-            match read_member(&dir, &name) {
+            match read_member(&dir, &name, &self.trust) {
                 Ok(Some(content)) => self.read(merge, &content, &join(root, path))?,
                 Ok(None) => {}
                 Err(error) => failed = Err(error),
@@ -379,7 +387,7 @@ impl Chain {
                 }
                 Directive::Merge { name, flags } if depth < NESTING_MAX => {
                     self.exclude_merge_file(&name, flags, list);
-                    let content = read_named(&name)?;
+                    let content = read_named(&name, &self.trust)?;
                     let form = Form::of_merge(flags, self.lines);
                     self.take_in(form, &content, &name, None, list, depth + 1)?;
                 }
@@ -404,13 +412,13 @@ fn is_anchored(rule: &Rule) -> bool {
 }
 
 /// Reads a file that a `.` rule inside a merge file names. Unlike that file, it must exist.
-fn read_named(name: &[u8]) -> io::Result<Vec<u8>> {
+fn read_named(name: &[u8], trust: &Trust) -> io::Result<Vec<u8>> {
     use std::io::Read;
     use std::os::unix::ffi::OsStrExt;
 
     let path = std::path::Path::new(std::ffi::OsStr::from_bytes(name));
     let mut content = Vec::new();
-    open_operator_file(path)?.read_to_end(&mut content)?;
+    open_named_file(path, Wanted::Regular, trust)?.read_to_end(&mut content)?;
     Ok(content)
 }
 

@@ -8,11 +8,11 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use rustix::io::Errno;
 use suisei_protocol::filter::{Rule, RuleFlags};
 use suisei_protocol::flist::FileKind;
 
-use crate::sys::users::effective_uid;
-use crate::tree::{open_operator_file, Dir};
+use crate::tree::{open_named_file, Dir, Trust, Wanted};
 
 /// A merge rule that is active in the current directory and below.
 #[derive(Debug, Clone)]
@@ -74,32 +74,34 @@ fn clean(path: &[u8]) -> Vec<u8> {
 }
 
 /// Reads a merge file in a directory of the transfer; nothing if there is none. A symlink counts
-/// if it belongs to root or to this user.
-pub(super) fn read_member(dir: &Dir, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+/// if it belongs to root or to this user, as far as `trust` goes.
+pub(super) fn read_member(dir: &Dir, name: &[u8], trust: &Trust) -> io::Result<Option<Vec<u8>>> {
     let Some(meta) = dir.stat(name)? else { return Ok(None) };
-    let file = match meta.kind() {
-        FileKind::Regular => dir.open_file(name)?,
-        FileKind::Symlink if meta.uid == 0 || meta.uid == effective_uid() => {
-            match dir.open_file_following(name) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                opened => opened?,
-            }
-        }
-        FileKind::Symlink => {
-            let text = "refusing to follow a symlink owned by an untrusted user";
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
-        }
-        _ => return Ok(None),
+    let is_outside = || match &trust.confine_root {
+        Some(root) => dir.is_within(root).map(|within| !within),
+        None => Ok(false),
     };
-    content(file)
+    match meta.kind() {
+        FileKind::Regular if is_outside()? => Err(Errno::LOOP.into()),
+        FileKind::Regular => content(dir.open_file(name)?),
+        FileKind::Symlink => found(dir.open_operator_file(name, trust)),
+        _ => Ok(None),
+    }
 }
 
 /// Reads a merge file in a directory above the transfer; nothing if there is none.
-pub(super) fn read_above(dir: &[u8], name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn read_above(dir: &[u8], name: &[u8], trust: &Trust) -> io::Result<Option<Vec<u8>>> {
     let path = [dir, b"/", name].concat();
-    match open_operator_file(Path::new(OsStr::from_bytes(&path))) {
+    found(open_named_file(Path::new(OsStr::from_bytes(&path)), Wanted::Regular, trust))
+}
+
+fn found(opened: io::Result<File>) -> io::Result<Option<Vec<u8>>> {
+    match opened {
         Ok(file) => content(file),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        // A pipe or the like holds no rules.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }

@@ -4,18 +4,16 @@
 //! directories take over the attributes of the originals. An older backup is replaced.
 //! Wire: protocol/doc/20-transfer.md#14-deletions---force-backups
 
-use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use rustix::io::Errno;
 use suisei_protocol::flist::{FileKind, RelPath};
 
 use crate::observe::{Class, Event, Note, Problem, What, Who};
 use crate::sys::copy::{copy_contents, Holes};
 use crate::trace::{BackupBy, Topic, Trace};
-use crate::tree::{Attributes, Devices, Dir, Meta, Privileges, SymlinkPolicy, Times, Tree};
+use crate::tree::{Absent, Attributes, Devices, Dir, Meta, Times, Tree, Trust};
 use crate::Context;
 
 /// What is left under the item's own name.
@@ -41,11 +39,9 @@ pub struct Backups {
 /// `--backup-dir`, opened (and made) when the first backup needs it.
 #[derive(Debug)]
 struct BackupDir {
-    /// As named, for messages.
+    /// As named: below the destination, unless it is absolute.
     named: Vec<u8>,
-    /// Below the destination, unless it is absolute.
-    path: Vec<u8>,
-    privileges: Privileges,
+    trust: Trust,
     tree: OnceLock<Arc<Tree>>,
 }
 
@@ -59,18 +55,14 @@ struct Place {
 
 impl Backups {
     /// Reads the options; nothing without `-b`.
-    pub fn new(ctx: &Context, destination: &Tree) -> Option<Backups> {
+    pub fn new(ctx: &Context) -> Option<Backups> {
         let place = &ctx.options.place;
         if !place.backup {
             return None;
         }
         let dir = place.backup_dir.as_ref().map(|named| BackupDir {
             named: named.clone(),
-            path: match named.first() {
-                Some(b'/') => named.clone(),
-                _ => destination.full_name(RelPath::new(named)),
-            },
-            privileges: destination.privileges(),
+            trust: ctx.options.trust.clone(),
             tree: OnceLock::new(),
         });
         Some(Backups { suffix: place.backup_suffix.clone(), dir, keeps_acls: ctx.options.preserve.acls })
@@ -93,6 +85,10 @@ impl Backups {
         let from = tree.parent(path)?;
         let Some(meta) = from.stat(path.name())? else { return Ok(()) };
         let place = self.place(tree, path).inspect_err(|error| {
+            // Stock says no more of a path that it may not follow.
+            if crate::sys::is(error, Errno::LOOP) {
+                return ctx.note_untrusted(who, error);
+            }
             let full = tree.full_name(path);
             ctx.problem(who, Class::Transfer, "make_backup", &full, error);
         })?;
@@ -131,7 +127,7 @@ impl Backups {
             return Ok(Place { dir: tree.parent(path)?, name, shown });
         };
         let shown = [&dir.named[..], b"/", path.as_bytes(), &self.suffix].concat();
-        let backups = dir.open()?;
+        let backups = dir.open(tree)?;
         Ok(Place { dir: mirror(tree, &backups, path.parent(), self.keeps_acls)?, name, shown })
     }
 
@@ -144,12 +140,12 @@ impl Backups {
 }
 
 impl BackupDir {
-    fn open(&self) -> io::Result<Arc<Tree>> {
+    fn open(&self, destination: &Tree) -> io::Result<Arc<Tree>> {
         if let Some(tree) = self.tree.get() {
             return Ok(tree.clone());
         }
-        let tree = Tree::create(Path::new(OsStr::from_bytes(&self.path)), SymlinkPolicy::Refuse)?;
-        Ok(self.tree.get_or_init(|| Arc::new(tree.keeping(self.privileges))).clone())
+        let tree = destination.open_named(&self.named, Absent::Make, &self.trust)?;
+        Ok(self.tree.get_or_init(|| Arc::new(tree)).clone())
     }
 }
 

@@ -12,9 +12,9 @@ use bstr::ByteSlice;
 use suisei_protocol::flist::{EntryRef, FileKind, RelPath, RelPathBuf};
 
 use crate::failure::reason;
-use crate::observe::Event;
+use crate::observe::{Event, Who};
 use crate::sys::confine;
-use crate::tree::{Dir, SymlinkPolicy, Tree};
+use crate::tree::{is_untrusted, Dir, SymlinkPolicy, Tree, Trust};
 use crate::{Context, Failure};
 
 /// Where entries go.
@@ -53,7 +53,9 @@ impl Destination {
             let tree = Arc::new(Tree::missing(as_path(named)));
             return Ok(Destination { tree, rename: None, is_new: false });
         }
-        Resolution { ctx, named, list, links: policy(ctx) }.run()
+        // Stock confines what options name, not where the transfer goes.
+        let trust = Trust { confine_root: None, ..ctx.options.trust.clone() };
+        Resolution { ctx, named, list, links: policy(ctx), trust }.run()
     }
 }
 
@@ -91,6 +93,7 @@ struct Resolution<'a> {
     named: &'a [u8],
     list: FirstList,
     links: SymlinkPolicy,
+    trust: Trust,
 }
 
 impl Resolution<'_> {
@@ -115,16 +118,14 @@ impl Resolution<'_> {
         let (parent, name) = split(self.named);
         // The root, `.` and `..` have no parent that could be asked; they are directories.
         if name.is_empty() || name == b"." || name == b".." {
-            return match Tree::open_trusted(as_path(self.named), self.links) {
+            return match self.open(as_path(self.named)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Standing::Nothing),
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(self.cannot_stat(&error)),
                 _ => Ok(Standing::Directory),
             };
         }
-        let found = match self.parent(parent) {
-            Ok(dir) => dir.stat_following(name),
-            Err(error) => Err(error),
-        };
+        // Whoever owns a symlink on the way: what is entered is opened by the rules.
+        let found = Tree::open(as_path(parent), self.links).and_then(|tree| tree.root().stat_following(name));
         match found {
             Ok(Some(meta)) if meta.kind() == FileKind::Directory => Ok(Standing::Directory),
             Ok(Some(_)) if self.ends_in_slash() => {
@@ -139,8 +140,15 @@ impl Resolution<'_> {
         }
     }
 
+    /// Opens a directory by the rules for destinations; says why if the owner of a symlink is the
+    /// reason that it fails.
+    fn open(&self, path: &Path) -> io::Result<Tree> {
+        Tree::open_trusted(path, self.links, &self.trust)
+            .inspect_err(|error| self.ctx.note_untrusted(Who::ReceivingSide, error))
+    }
+
     fn parent(&self, parent: &[u8]) -> io::Result<Arc<Dir>> {
-        Tree::open_trusted(as_path(parent), self.links)?.dir(RelPath::ROOT)
+        self.open(as_path(parent))?.dir(RelPath::ROOT)
     }
 
     fn ends_in_slash(&self) -> bool {
@@ -153,17 +161,20 @@ impl Resolution<'_> {
 
     fn enter(&self, path: &[u8]) -> Result<Destination, Failure> {
         // A directory that may not be searched can be held, but nothing below it reached.
-        let opened = Tree::open_trusted(as_path(path), self.links)
+        let opened = self
+            .open(as_path(path))
             .map(|tree| tree.keeping(self.ctx.privileges()))
             .and_then(|tree| tree.root().check_search().map(|()| tree));
         match opened {
             Ok(tree) => Ok(Destination { tree: Arc::new(tree), rename: None, is_new: false }),
-            Err(error) => {
-                let name = full_name(path);
-                let slash = if self.ends_in_slash() { "/" } else { "" };
-                Err(selection(&format!("change_dir#1 \"{name}{slash}\"{} failed", place()), &error))
-            }
+            Err(error) => Err(self.cannot_enter("change_dir#1", &error)),
         }
+    }
+
+    fn cannot_enter(&self, call: &str, error: &io::Error) -> Failure {
+        let name = full_name(self.named);
+        let slash = if self.ends_in_slash() && call != "change_dir#2" { "/" } else { "" };
+        selection(&format!("{call} \"{name}{slash}\"{} failed", place()), error)
     }
 
     fn over_other(&self) -> Result<Destination, Failure> {
@@ -201,6 +212,10 @@ impl Resolution<'_> {
         if made == 0 && !self.is_dry() {
             let made = self.parent(parent).and_then(|dir| dir.mkdir(name, 0o777));
             if let Err(error) = made {
+                if is_untrusted(&error) {
+                    let call = if self.ctx.options.place.mkpath { "change_dir#1" } else { "change_dir#2" };
+                    return Err(self.cannot_enter(call, &error));
+                }
                 let text = format!(
                     "rsync: [Receiver] mkdir \"{}\"{} failed: {}",
                     full_name(trimmed(self.named)),
@@ -227,7 +242,7 @@ impl Resolution<'_> {
 
     /// Single-file mode.
     fn single(&self, parent: &[u8], name: &[u8]) -> Result<Destination, Failure> {
-        match Tree::open_trusted(as_path(parent), self.links) {
+        match self.open(as_path(parent)) {
             Ok(tree) => Ok(Destination {
                 tree: Arc::new(tree.keeping(self.ctx.privileges())),
                 rename: Some(RelPathBuf::new(name.to_vec())),
@@ -245,14 +260,18 @@ impl Resolution<'_> {
         let mut levels = 0;
         let mut there = path.trim_end_with(|c| c == '/');
         while !there.is_empty() && there != b"." {
-            match Tree::open_trusted(as_path(there), self.links) {
+            match Tree::open_trusted(as_path(there), self.links, &self.trust) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => levels += 1,
                 _ => break,
             }
             there = split(there).0;
         }
         if levels > 0 && !self.is_dry() {
-            if let Err(error) = Tree::create(as_path(path), self.links) {
+            if let Err(error) = Tree::create(as_path(path), self.links, &self.trust) {
+                if is_untrusted(&error) {
+                    self.ctx.note_untrusted(Who::ReceivingSide, &error);
+                    return Err(self.cannot_enter("change_dir#1", &error));
+                }
                 let (name, place) = (full_name(path), place());
                 let text = format!("rsync: [Receiver] mkpath \"{name}\"{place} failed: {}", reason(&error));
                 return Err(Failure::FileIo { text });

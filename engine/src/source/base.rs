@@ -63,6 +63,16 @@ impl Base {
         self.tree.parent(RelPath::new(&self.below(wire)))
     }
 
+    /// Whether a wire path, or the directory there whose content is meant, comes out outside of the
+    /// directory at an absolute path (`--confine-root`).
+    pub(super) fn leaves(&self, wire: &[u8], contents: bool, root: &[u8]) -> bool {
+        let dir = match contents {
+            true => self.dir(wire).or_else(|_| self.parent(wire)),
+            false => self.parent(wire),
+        };
+        dir.and_then(|dir| dir.is_within(root)).is_ok_and(|is_within| !is_within)
+    }
+
     /// Returns the absolute name of a wire path, for messages.
     pub(crate) fn full_name(&self, wire: &[u8]) -> Vec<u8> {
         self.tree.full_name(RelPath::new(&self.below(wire)))

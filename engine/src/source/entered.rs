@@ -63,4 +63,5 @@ pub(super) fn new_chain(ctx: &Context) -> Chain {
     let select = &ctx.options.select;
     Chain::new(&select.filters, FilterSide::Sender, ctx.options.delete.excluded)
         .with_line_end(select.filter_lines)
+        .with_trust(&ctx.options.trust)
 }

@@ -4,6 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bstr::ByteSlice;
 use rustix::io::Errno;
@@ -190,6 +191,20 @@ fn read_acls(ctx: &Context, base: &Base, wire: &[u8], meta: &Meta, extra: &mut E
         extra.default_acl = dir.acl(name, AclKind::Default, follow)?.and_then(some);
     }
     Ok(())
+}
+
+/// `--copy-devices`: a device is sent as a new file of what it holds.
+pub(super) fn as_sent(ctx: &Context, base: &Base, wire: &[u8], meta: Meta) -> Meta {
+    if !ctx.options.select.copy_devices || !meta.kind().is_device() {
+        return meta;
+    }
+    // What cannot be opened holds nothing; why is told when its content is asked for.
+    let held = match open(ctx, base, wire) {
+        Ok((_, held)) if held.is_same_file(&meta) => held,
+        _ => meta.as_content(|| 0),
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Meta { mtime: now.as_secs() as i64, mtime_nsec: 0, ..held }
 }
 
 /// Sums a file for `-c`. What cannot be read has a sum of zeros: it is an error only if its

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use rustix::io::Errno;
 use suisei_protocol::flist::{
@@ -25,7 +25,7 @@ use super::draft::{Draft, Listed, PendingDir, Scan, SeenIds};
 use super::entered::{new_chain, trace_listing, trace_verdict, Entered};
 use super::links::HardLinks;
 use super::look::{
-    cannot_list, extra, last, look, no_referent, open, sentence, unreadable, vanished, xattrs, Seen,
+    as_sent, cannot_list, extra, last, look, no_referent, sentence, unreadable, vanished, xattrs, Seen,
 };
 use super::Source;
 use crate::failure::reason;
@@ -187,7 +187,8 @@ impl<'c> Lister<'c> {
             spec.dir = join(within, &spec.dir);
         }
         let implies_root = spec.implies_root;
-        let Some(argument) = self.admit(spec)?.map(Rc::new) else { return Ok(()) };
+        let is_named = !within.is_empty();
+        let Some(argument) = self.admit(spec, is_named)?.map(Rc::new) else { return Ok(()) };
         if implies_root && !self.root_implied {
             self.root_implied = true;
             self.implied(draft, &argument, b".");
@@ -195,8 +196,8 @@ impl<'c> Lister<'c> {
         self.place(draft, &argument, 0)
     }
 
-    /// Decides whether an argument takes part.
-    fn admit(&mut self, spec: Spec) -> Result<Option<Argument>, Failure> {
+    /// Decides whether an argument, or a name of `--files-from`, takes part.
+    fn admit(&mut self, spec: Spec, is_named: bool) -> Result<Option<Argument>, Failure> {
         let ctx = self.ctx;
         let select = &ctx.options.select;
         let hidden = select.hidden.as_deref();
@@ -222,6 +223,11 @@ impl<'c> Lister<'c> {
                 Ok(Seen::Absent)
             }
             found => found,
+        };
+        let confined = ctx.options.trust.confine_root.as_ref().filter(|_| is_named);
+        let found = match confined {
+            Some(root) if base.leaves(&spec.wire, spec.contents, root) => Err(Errno::LOOP.into()),
+            _ => found,
         };
         let meta = match found {
             Ok(Seen::Item(meta)) => Some(meta),
@@ -395,7 +401,9 @@ impl<'c> Lister<'c> {
         };
         let mut chain = self.chains.remove(&base.id).unwrap_or_else(|| new_chain(ctx));
         // A merge file that cannot be read has no rules, as in stock.
-        let _ = chain.enter(base.merge_tree(), RelPath::new(trim_slashes(wire)));
+        if let Err(error) = chain.enter(base.merge_tree(), RelPath::new(trim_slashes(wire))) {
+            ctx.note_untrusted(Who::Sender, &error);
+        }
         self.entered.enter(ctx, || base.full_name(wire), self.incremental && !chain.has_merges());
         let mut path = Vec::new();
         if wire != b"." {
@@ -505,7 +513,7 @@ impl<'c> Lister<'c> {
         flags: EntryFlags,
     ) -> Option<()> {
         let ctx = self.ctx;
-        let mut meta = self.as_sent(base, wire, *meta);
+        let mut meta = as_sent(ctx, base, wire, *meta);
         meta.mode = ctx.options.rewrite.chmod.apply(meta.mode, users::umask());
         let meta = &meta;
         trace_listing(ctx, wire, flags);
@@ -562,20 +570,6 @@ impl<'c> Lister<'c> {
             ctx.stats.total_size.add(size);
         }
         Some(())
-    }
-
-    /// `--copy-devices`: a device is sent as a new file of what it holds.
-    fn as_sent(&self, base: &Base, wire: &[u8], meta: Meta) -> Meta {
-        if !self.ctx.options.select.copy_devices || !meta.kind().is_device() {
-            return meta;
-        }
-        // What cannot be opened holds nothing; why is told when its content is asked for.
-        let held = match open(self.ctx, base, wire) {
-            Ok((_, held)) if held.is_same_file(&meta) => held,
-            _ => meta.as_content(|| 0),
-        };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Meta { mtime: now.as_secs() as i64, mtime_nsec: 0, ..held }
     }
 
     /// Lists the name of a missing argument, for the other side to delete it.

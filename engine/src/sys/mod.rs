@@ -22,5 +22,6 @@ pub mod xattr;
 
 /// Whether a call failed with this error number.
 pub(crate) fn is(error: &std::io::Error, errno: rustix::io::Errno) -> bool {
-    error.raw_os_error() == Some(errno.raw_os_error())
+    let untrusted = errno == rustix::io::Errno::LOOP && operator::is_untrusted(error);
+    untrusted || error.raw_os_error() == Some(errno.raw_os_error())
 }

@@ -21,10 +21,10 @@ pub(super) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).uni
 
 /// Opens a directory that may only be searched, not read: enough to act on its members.
 #[cfg(target_os = "linux")]
-const SEARCH_ONLY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub(super) const SEARCH_ONLY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// The same: O_SEARCH, which is O_EXEC with O_DIRECTORY there.
 #[cfg(not(target_os = "linux"))]
-const SEARCH_ONLY: OFlags =
+pub(super) const SEARCH_ONLY: OFlags =
     OFlags::from_bits_retain(0x4000_0000).union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Opens the directory `path` below `root`. The path is relative and clean: no `..`.

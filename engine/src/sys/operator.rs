@@ -2,7 +2,7 @@
 //!
 //! Destinations, temp and basis directories, and the small files that steer a run are reached by
 //! walking: a symlink on the way counts only if it belongs to root or to this user, since anyone
-//! else who owns it could have planted it. The answer to others is ELOOP, as in stock rsync.
+//! else who owns it could have planted it. The answer to others reads as ELOOP, as in stock rsync.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,27 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{fstat, mkdirat, openat, readlinkat, FileType, Mode, OFlags, CWD};
 use rustix::io::Errno;
 
-use super::open::{open_or_search, push_components, DIRECTORY, MAX_SYMLINKS};
+use super::open::{open_or_search, push_components, DIRECTORY, MAX_SYMLINKS, SEARCH_ONLY as SEARCH};
+
+/// How far the operator's paths are trusted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// `--insecure-links`: symlinks on the way count, whoever owns them.
+    pub insecure_links: bool,
+    /// `--confine-root`, absolute: paths that come out elsewhere are refused (ELOOP), whoever
+    /// owns the symlinks that lead there.
+    pub confine_root: Option<Vec<u8>>,
+}
+
+/// A symlink on the way belongs to neither root nor this user.
+#[derive(Debug, thiserror::Error)]
+#[error("Too many levels of symbolic links ({})", Errno::LOOP.raw_os_error())]
+pub struct Untrusted;
+
+/// Whether a path was refused because of who owns a symlink on its way.
+pub fn is_untrusted(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Untrusted>())
+}
 
 /// What to do about directories that do not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,64 +42,75 @@ pub enum Absent {
     Make,
 }
 
+/// What a file may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// A regular file; nothing else is waited for.
+    Regular,
+    /// Whatever gives bytes: pipes, and descriptors named in `/dev/fd`.
+    Any,
+}
+
 /// Opens the directory at an operator's path.
 pub fn open_dir(path: &[u8], absent: Absent) -> io::Result<OwnedFd> {
+    open_dir_from(None, path, absent, &Trust::default())
+}
+
+/// The same as far as `trust` goes; a relative path starts at `start`, or in the working directory.
+pub fn open_dir_from(
+    start: Option<BorrowedFd<'_>>,
+    path: &[u8],
+    absent: Absent,
+    trust: &Trust,
+) -> io::Result<OwnedFd> {
     if let Some(root) = super::confine::root() {
         return super::confine::open_dir(root, path, absent);
     }
     #[cfg(target_os = "linux")]
-    if absent == Absent::Refuse {
+    if absent == Absent::Refuse && trust.confine_root.is_none() {
         // Without any symlink there is nothing to check.
         let resolve = rustix::fs::ResolveFlags::NO_SYMLINKS | rustix::fs::ResolveFlags::NO_MAGICLINKS;
-        if let Some(Ok(dir)) = super::open::kernel::open(CWD, path, resolve) {
+        if let Some(Ok(dir)) = super::open::kernel::open(start.unwrap_or(CWD), path, resolve) {
             return Ok(dir);
         }
     }
     if path.is_empty() {
         return Err(Errno::NOENT.into());
     }
-    let mut ahead = Vec::new();
-    push_components(&mut ahead, path);
-    walk(ahead, path[0] == b'/', absent).map(|(dir, _)| dir)
+    let mut walk = Walk::new(start, trust)?;
+    walk.go(path, absent)?;
+    walk.check_confined()?;
+    Ok(walk.here)
 }
 
-/// Opens a regular file at an operator's path for reading. A final symlink obeys the same rule.
-pub fn open_file(path: &[u8]) -> io::Result<File> {
-    if let Some(root) = super::confine::root() {
-        let (dir, name) = super::confine::locate(root, root, path)?;
-        return open_regular(openat(&dir, &name[..], READ, Mode::empty())?);
-    }
-    let mut ahead = Vec::new();
-    push_components(&mut ahead, path);
-    if path.ends_with(b"/") || ahead.is_empty() {
-        return Err(Errno::ISDIR.into());
-    }
-    let last = ahead.remove(0);
-    let (mut dir, mut followed) = walk(ahead, path[0] == b'/', Absent::Refuse)?;
-    let mut name = last;
-    loop {
-        match openat(&dir, &name[..], READ, Mode::empty()) {
-            Ok(file) => return open_regular(file),
-            Err(Errno::LOOP) if followed < MAX_SYMLINKS => {
-                followed += 1;
-                let target = trusted_target(dir.as_fd(), &name)?;
-                let mut ahead = Vec::new();
-                push_components(&mut ahead, &target);
-                if ahead.is_empty() {
-                    return Err(Errno::ISDIR.into());
-                }
-                name = ahead.remove(0);
-                dir = walk_from(
-                    Some(dir),
-                    ahead,
-                    target.first() == Some(&b'/'),
-                    Absent::Refuse,
-                    &mut followed,
-                )?;
-            }
-            Err(error) => return Err(error.into()),
+/// Opens a file at an operator's path for reading. A final symlink obeys the same rule.
+pub fn open_file(
+    start: Option<BorrowedFd<'_>>,
+    path: &[u8],
+    wanted: Wanted,
+    trust: &Trust,
+) -> io::Result<File> {
+    let read = |dir: BorrowedFd<'_>, name: &[u8]| {
+        let mut flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        if wanted == Wanted::Regular {
+            flags |= OFlags::NONBLOCK;
+        } else if is_descriptor(dir, name) {
+            flags -= OFlags::NOFOLLOW;
         }
+        openat(dir, name, flags, Mode::empty())
+    };
+    let opened = match super::confine::root() {
+        Some(root) => {
+            let (dir, name) = super::confine::locate(root, start.unwrap_or(root), path)?;
+            read(dir.as_fd(), &name)?
+        }
+        None => at_last_name(start, path, trust, &read)?,
+    };
+    let kind = FileType::from_raw_mode(fstat(&opened)?.st_mode as rustix::fs::RawMode);
+    if wanted == Wanted::Regular && kind != FileType::RegularFile {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
+    Ok(File::from(opened))
 }
 
 /// Opens a file at an operator's path for appending, and makes it (0644 less the umask) if it is not
@@ -96,101 +127,151 @@ pub fn open_private(path: &[u8]) -> io::Result<File> {
 
 /// The last component may be no symlink at all, unless root or this user owns it.
 fn open_for_writing(path: &[u8], access: OFlags, mode: u32) -> io::Result<File> {
-    let mut ahead = Vec::new();
-    push_components(&mut ahead, path);
-    if path.ends_with(b"/") || ahead.is_empty() {
-        return Err(Errno::ISDIR.into());
-    }
-    let mut name = ahead.remove(0);
-    let (mut dir, mut followed) = walk(ahead, path[0] == b'/', Absent::Refuse)?;
     let flags = access | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     #[allow(clippy::useless_conversion)]
     let mode = Mode::from_raw_mode(mode.try_into().unwrap_or(0o600));
-    loop {
-        match openat(&dir, &name[..], flags, mode) {
-            Ok(file) => return Ok(File::from(file)),
-            Err(Errno::LOOP) if followed < MAX_SYMLINKS => {
-                followed += 1;
-                let target = trusted_target(dir.as_fd(), &name)?;
-                let mut ahead = Vec::new();
-                push_components(&mut ahead, &target);
-                if ahead.is_empty() {
-                    return Err(Errno::ISDIR.into());
-                }
-                name = ahead.remove(0);
-                let absolute = target.first() == Some(&b'/');
-                dir = walk_from(Some(dir), ahead, absolute, Absent::Refuse, &mut followed)?;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
+    at_last_name(None, path, &Trust::default(), &|dir, name| openat(dir, name, flags, mode)).map(File::from)
 }
 
-/// Reading a file, without following a symlink, and without waiting for the writer of a pipe.
-const READ: OFlags = OFlags::RDONLY
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::CLOEXEC);
-
-fn open_regular(file: OwnedFd) -> io::Result<File> {
-    let kind = FileType::from_raw_mode(fstat(&file)?.st_mode as rustix::fs::RawMode);
-    if kind != FileType::RegularFile {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    Ok(File::from(file))
-}
-
-fn walk(ahead: Vec<Vec<u8>>, absolute: bool, absent: Absent) -> io::Result<(OwnedFd, usize)> {
-    let mut followed = 0;
-    let dir = walk_from(None, ahead, absolute, absent, &mut followed)?;
-    Ok((dir, followed))
-}
-
-/// Walks the components from `start` (the working directory if there is none), or from `/`.
-fn walk_from(
-    start: Option<OwnedFd>,
-    mut ahead: Vec<Vec<u8>>,
-    absolute: bool,
-    absent: Absent,
-    followed: &mut usize,
+/// Walks to the directory of the last component and opens that, as often as it is a symlink.
+fn at_last_name(
+    start: Option<BorrowedFd<'_>>,
+    path: &[u8],
+    trust: &Trust,
+    open: &dyn Fn(BorrowedFd<'_>, &[u8]) -> Result<OwnedFd, Errno>,
 ) -> io::Result<OwnedFd> {
-    let mut here = match start {
-        Some(dir) if !absolute => dir,
-        _ => open_start(absolute)?,
-    };
-    while let Some(name) = ahead.pop() {
-        let opened =
-            open_or_search(|flags| openat(&here, &name[..], flags | OFlags::NOFOLLOW, Mode::empty()));
-        match opened {
-            Ok(dir) => here = dir,
-            Err(Errno::NOENT) if absent == Absent::Make => {
-                match mkdirat(&here, &name[..], Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => {}
-                    Err(error) => return Err(error.into()),
-                }
-                // Not through a symlink that took its place.
-                here = openat(&here, &name[..], DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
-            }
-            Err(error @ (Errno::NOTDIR | Errno::LOOP)) => {
-                let target = match trusted_target(here.as_fd(), &name) {
-                    // Not a symlink at all.
-                    Err(refusal) if super::is(&refusal, Errno::INVAL) => return Err(error.into()),
-                    other => other?,
-                };
-                *followed += 1;
-                if *followed > MAX_SYMLINKS {
-                    return Err(Errno::LOOP.into());
-                }
-                if target.first() == Some(&b'/') {
-                    here = open_start(true)?;
-                }
-                push_components(&mut ahead, &target);
-            }
+    let mut walk = Walk::new(start, trust)?;
+    let mut path = path.to_vec();
+    loop {
+        if path.is_empty() {
+            return Err(Errno::NOENT.into());
+        }
+        let mut ahead = Vec::new();
+        push_components(&mut ahead, &path);
+        if path.ends_with(b"/") || ahead.is_empty() {
+            return Err(Errno::ISDIR.into());
+        }
+        let name = ahead.remove(0);
+        walk.components(ahead, path[0] == b'/', Absent::Refuse)?;
+        walk.check_confined()?;
+        match open(walk.here.as_fd(), &name) {
+            Ok(file) => return Ok(file),
+            Err(Errno::LOOP) => path = walk.follow(&name)?,
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(here)
+}
+
+/// Whether a name is an open descriptor of this process, as `/proc` shows them: its text leads
+/// nowhere, and only this process could have put it there.
+#[cfg(target_os = "linux")]
+fn is_descriptor(dir: BorrowedFd<'_>, name: &[u8]) -> bool {
+    const PROC: i64 = 0x9fa0;
+    // The widths differ between platforms.
+    #[allow(clippy::unnecessary_cast)]
+    let is_proc = rustix::fs::fstatfs(dir).is_ok_and(|fs| fs.f_type as i64 == PROC);
+    is_proc && trusted_target(dir, name).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_descriptor(_dir: BorrowedFd<'_>, _name: &[u8]) -> bool {
+    false
+}
+
+/// Whether a held directory is, or lies in, the one at an absolute path.
+pub fn is_within(dir: BorrowedFd<'_>, root: &[u8]) -> io::Result<bool> {
+    let identity = |fd: BorrowedFd<'_>| fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
+    let root = identity(super::open::open_ambient_dir(root)?.as_fd())?;
+    let mut here = openat(dir, c".", SEARCH, Mode::empty())?;
+    loop {
+        let this = identity(here.as_fd())?;
+        if this == root {
+            return Ok(true);
+        }
+        let above = openat(&here, c"..", SEARCH, Mode::empty())?;
+        if identity(above.as_fd())? == this {
+            return Ok(false);
+        }
+        here = above;
+    }
+}
+
+/// A walk, component by component.
+struct Walk<'a> {
+    here: OwnedFd,
+    followed: usize,
+    trust: &'a Trust,
+}
+
+impl<'a> Walk<'a> {
+    fn new(start: Option<BorrowedFd<'_>>, trust: &'a Trust) -> io::Result<Self> {
+        let here = match start {
+            Some(dir) => dir.try_clone_to_owned()?,
+            None => open_start(false)?,
+        };
+        Ok(Walk { here, followed: 0, trust })
+    }
+
+    fn go(&mut self, path: &[u8], absent: Absent) -> io::Result<()> {
+        let mut ahead = Vec::new();
+        push_components(&mut ahead, path);
+        self.components(ahead, path.first() == Some(&b'/'), absent)
+    }
+
+    fn components(&mut self, mut ahead: Vec<Vec<u8>>, absolute: bool, absent: Absent) -> io::Result<()> {
+        if absolute {
+            self.here = open_start(true)?;
+        }
+        while let Some(name) = ahead.pop() {
+            let here = &self.here;
+            let opened =
+                open_or_search(|flags| openat(here, &name[..], flags | OFlags::NOFOLLOW, Mode::empty()));
+            match opened {
+                Ok(dir) => self.here = dir,
+                Err(Errno::NOENT) if absent == Absent::Make => {
+                    self.check_confined()?;
+                    match mkdirat(here, &name[..], Mode::from_raw_mode(0o777)) {
+                        Ok(()) | Err(Errno::EXIST) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                    // Not through a symlink that took its place.
+                    self.here = openat(here, &name[..], DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
+                }
+                Err(error @ (Errno::NOTDIR | Errno::LOOP)) => {
+                    let target = match self.follow(&name) {
+                        // Not a symlink at all.
+                        Err(refusal) if super::is(&refusal, Errno::INVAL) => return Err(error.into()),
+                        other => other?,
+                    };
+                    if target.first() == Some(&b'/') {
+                        self.here = open_start(true)?;
+                    }
+                    push_components(&mut ahead, &target);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns where a symlink leads that may be followed.
+    fn follow(&mut self, name: &[u8]) -> io::Result<Vec<u8>> {
+        self.followed += 1;
+        if self.followed > MAX_SYMLINKS {
+            return Err(Errno::LOOP.into());
+        }
+        match self.trust.insecure_links {
+            true => Ok(readlinkat(&self.here, name, Vec::new())?.into_bytes()),
+            false => trusted_target(self.here.as_fd(), name),
+        }
+    }
+
+    fn check_confined(&self) -> io::Result<()> {
+        match &self.trust.confine_root {
+            Some(root) if !is_within(self.here.as_fd(), root)? => Err(Errno::LOOP.into()),
+            _ => Ok(()),
+        }
+    }
 }
 
 fn open_start(absolute: bool) -> io::Result<OwnedFd> {
@@ -225,7 +306,7 @@ fn check_owner(stat: &rustix::fs::Stat) -> io::Result<()> {
         return Err(Errno::INVAL.into());
     }
     if stat.st_uid != 0 && stat.st_uid != super::users::effective_uid() {
-        return Err(Errno::LOOP.into());
+        return Err(io::Error::other(Untrusted));
     }
     Ok(())
 }

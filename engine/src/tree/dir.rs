@@ -19,6 +19,7 @@ use super::temp::temp_base;
 use super::{stored, Attributes, HeldItem, Meta, NotApplied, Privileges, TempFile, WantedAcls};
 use crate::sys::acl::{self, AclKind};
 use crate::sys::meta::{self, mode_bits, Target};
+use crate::sys::operator::{self, Trust, Wanted};
 use crate::sys::{confine, nodes, open};
 
 /// Reading, without following a symlink, and without waiting for the writer of a pipe.
@@ -222,6 +223,17 @@ impl Dir {
     /// opened. Anything else is refused (InvalidInput, or ELOOP for a symlink).
     pub fn open_regular(&self, name: &[u8]) -> io::Result<(File, Meta)> {
         regular(self.open_file(name)?)
+    }
+
+    /// Opens a regular file that a member, or the symlink that it is, leads to, by the rules for paths that the
+    /// operator named.
+    pub fn open_operator_file(&self, name: &[u8], trust: &Trust) -> io::Result<File> {
+        operator::open_file(Some(self.at(name)?), name, Wanted::Regular, trust)
+    }
+
+    /// Whether the directory is, or lies in, the one at an absolute path.
+    pub fn is_within(&self, root: &[u8]) -> io::Result<bool> {
+        operator::is_within(self.held()?, root)
     }
 
     /// The same, a device seen as `devices` says.

@@ -13,10 +13,11 @@ mod tree;
 
 pub use crate::sys::acl::AclKind;
 pub use crate::sys::open::spare_atime;
+pub use crate::sys::operator::{is_untrusted, Absent, Trust, Wanted};
 pub use crate::sys::xattr::Held as HeldItem;
 pub use apply::{Attributes, NotApplied, Times, WantedAcls};
 pub use dir::{Devices, Dir, DirMember};
 pub use meta::Meta;
 pub use stored::Privileges;
 pub use temp::TempFile;
-pub use tree::{open_operator_file, SymlinkPolicy, Tree};
+pub use tree::{open_named_file, open_operator_file, SymlinkPolicy, Tree};

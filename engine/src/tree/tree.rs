@@ -13,7 +13,7 @@ use suisei_protocol::flist::RelPath;
 use super::cache::DirCache;
 use super::{Dir, Meta, Privileges};
 use crate::sys;
-use crate::sys::operator::{self, Absent};
+use crate::sys::operator::{self, Absent, Trust, Wanted};
 
 /// What a resolution does with symlinks *below* the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,20 +48,35 @@ impl Tree {
     }
 
     /// Opens a root that the operator named, without following symlinks that belong to anyone but
-    /// root and this user: they fail with ELOOP, as in stock. For destinations, temp and basis
-    /// directories.
-    pub fn open_trusted(path: &Path, links: SymlinkPolicy) -> io::Result<Tree> {
+    /// root and this user, as far as `trust` goes: they fail with ELOOP, as in stock. For
+    /// destinations.
+    pub fn open_trusted(path: &Path, links: SymlinkPolicy, trust: &Trust) -> io::Result<Tree> {
         let bytes = path.as_os_str().as_bytes();
-        let root = operator::open_dir(bytes, Absent::Refuse)?;
+        let root = operator::open_dir_from(None, bytes, Absent::Refuse, trust)?;
         Ok(Tree::hold(root, absolute(bytes), links))
     }
 
-    /// The same, making the directories that are not there, mode 0777 less the umask (`--mkpath`,
-    /// backup directories).
-    pub fn create(path: &Path, links: SymlinkPolicy) -> io::Result<Tree> {
+    /// The same, making the directories that are not there, mode 0777 less the umask (`--mkpath`).
+    pub fn create(path: &Path, links: SymlinkPolicy, trust: &Trust) -> io::Result<Tree> {
         let bytes = path.as_os_str().as_bytes();
-        let root = operator::open_dir(bytes, Absent::Make)?;
+        let root = operator::open_dir_from(None, bytes, Absent::Make, trust)?;
         Ok(Tree::hold(root, absolute(bytes), links))
+    }
+
+    /// Opens a directory that an option names, absolute or from this root on, by the same rules;
+    /// below it no symlink is followed. For temp, partial, backup and basis directories.
+    pub fn open_named(&self, path: &[u8], absent: Absent, trust: &Trust) -> io::Result<Tree> {
+        let name = match path.first() {
+            Some(b'/') => absolute(path),
+            _ => absolute(&[&self.name, &b"/"[..], path].concat()),
+        };
+        // A confined process starts at what it is confined to.
+        let root = match sys::confine::root() {
+            Some(_) => operator::open_dir_from(None, &name, absent, trust)?,
+            None if path.first() == Some(&b'/') => operator::open_dir_from(None, path, absent, trust)?,
+            None => operator::open_dir_from(Some(self.root.held()?), path, absent, trust)?,
+        };
+        Ok(Tree::hold(root, name, SymlinkPolicy::Refuse).keeping(self.privileges))
     }
 
     /// Stands for a root that does not exist (a dry run to a new destination): nothing is in it.
@@ -201,10 +216,15 @@ impl Tree {
     }
 }
 
-/// Opens a file that steers a run (filters, file lists, secrets) for reading: a regular file, with
-/// no symlink on the way that belongs to anyone but root and this user.
+/// Opens a regular file that steers a run (configuration, secrets) for reading, with no symlink on
+/// the way that belongs to anyone but root and this user.
 pub fn open_operator_file(path: &Path) -> io::Result<File> {
-    operator::open_file(path.as_os_str().as_bytes())
+    open_named_file(path, Wanted::Regular, &Trust::default())
+}
+
+/// The same for what an option names, as far as `trust` goes.
+pub fn open_named_file(path: &Path, wanted: Wanted, trust: &Trust) -> io::Result<File> {
+    operator::open_file(None, path.as_os_str().as_bytes(), wanted, trust)
 }
 
 /// Returns the absolute, textually cleaned form of a path. In a confined process it begins at the

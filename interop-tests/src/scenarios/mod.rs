@@ -8,6 +8,7 @@ mod connect;
 mod daemon;
 mod delta;
 mod names;
+mod operator;
 mod output;
 mod owners;
 mod place;
@@ -105,6 +106,7 @@ pub fn scenarios() -> Vec<Scenario> {
         place::ROWS,
         batch::ROWS,
         names::ROWS,
+        operator::ROWS,
         output::ROWS,
         connect::ROWS,
         daemon::ROWS,

@@ -15,12 +15,12 @@ fn context(dir: Option<&str>, suffix: &str) -> (Context, Arc<support::Heard>) {
 #[test]
 fn a_suffix_keeps_the_item_beside_itself_and_replaces_an_older_backup() {
     let temp = tempfile::tempdir().unwrap();
-    let tree = Tree::open(temp.path(), SymlinkPolicy::Refuse).unwrap();
+    let tree = Tree::open(temp.path(), crate::tree::SymlinkPolicy::Refuse).unwrap();
     std::fs::create_dir(temp.path().join("d")).unwrap();
     std::fs::write(temp.path().join("d/f"), "old").unwrap();
     std::fs::write(temp.path().join("d/f~"), "older").unwrap();
     let (ctx, heard) = context(None, "~");
-    let backups = Backups::new(&ctx, &tree).unwrap();
+    let backups = Backups::new(&ctx).unwrap();
     backups.keep(&ctx, Who::Generator, &tree, RelPath::new(b"d/f"), Original::Stays).unwrap();
     assert_eq!(std::fs::read(temp.path().join("d/f~")).unwrap(), b"old");
     assert!(temp.path().join("d/f").exists(), "the original stays until it is replaced");
@@ -38,9 +38,9 @@ fn a_backup_dir_mirrors_the_directories_with_their_modes() {
     std::fs::write(root.join("a/b/f"), "old").unwrap();
     // A file in the way of a directory gives way, and so does a directory in the way of a file.
     std::fs::create_dir_all(temp.path().join("bk/a/b/f/x")).unwrap();
-    let tree = Tree::open(&root, SymlinkPolicy::Refuse).unwrap();
+    let tree = Tree::open(&root, crate::tree::SymlinkPolicy::Refuse).unwrap();
     let (ctx, heard) = context(Some("../bk"), "");
-    let backups = Backups::new(&ctx, &tree).unwrap();
+    let backups = Backups::new(&ctx).unwrap();
     backups.keep(&ctx, Who::Generator, &tree, RelPath::new(b"a/b/f"), Original::Moves).unwrap();
     assert!(!root.join("a/b/f").exists());
     assert_eq!(std::fs::read(temp.path().join("bk/a/b/f")).unwrap(), b"old");
@@ -50,7 +50,7 @@ fn a_backup_dir_mirrors_the_directories_with_their_modes() {
     std::fs::create_dir(temp.path().join("bk")).unwrap();
     std::fs::write(temp.path().join("bk/a"), "in the way").unwrap();
     std::fs::write(root.join("a/b/f"), "new").unwrap();
-    let backups = Backups::new(&ctx, &tree).unwrap();
+    let backups = Backups::new(&ctx).unwrap();
     backups.keep(&ctx, Who::Generator, &tree, RelPath::new(b"a/b/f"), Original::IsCopied).unwrap();
     assert_eq!(std::fs::read(root.join("a/b/f")).unwrap(), b"new");
     assert_eq!(std::fs::read(temp.path().join("bk/a/b/f")).unwrap(), b"new");

@@ -69,6 +69,7 @@ impl Deletion {
         let chain = (!rules.is_empty()).then(|| {
             Chain::new(rules, FilterSide::Receiver, options.delete.excluded)
                 .with_line_end(options.select.filter_lines)
+                .with_trust(&options.trust)
         });
         Deletion {
             options: options.delete,
@@ -239,6 +240,7 @@ impl Deletion {
         match self.chain.as_mut().map(|chain| chain.enter(disk.tree, path)) {
             None | Some(Ok(())) => true,
             Some(Err(error)) => {
+                disk.ctx.note_untrusted(Who::Generator, &error);
                 disk.reason("failed to open merge file in", path, &error);
                 false
             }

@@ -56,7 +56,7 @@ pub fn run(
     inbox: Receiver<FromReceiver>,
     outbox: &mut impl Outbox<ToSender>,
 ) -> Result<(), Failure> {
-    let backups = Backups::new(ctx, &destination.tree);
+    let backups = Backups::new(ctx);
     let disk = Disk { ctx, tree: &destination.tree, backups: backups.as_ref() };
     Generator::new(ctx, destination, disk, inbox, outbox).run()
 }

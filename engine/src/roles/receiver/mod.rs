@@ -57,7 +57,7 @@ pub fn run<L: Handover>(
         failed_once: HashSet::new(),
         delayed: Vec::new(),
         workshop: Workshop::open(ctx, destination)?,
-        backups: Backups::new(ctx, &destination.tree),
+        backups: Backups::new(ctx),
         partials: Partials::new(ctx, destination),
         meter: Meter::new(ctx),
         traced_ids: HashSet::new(),

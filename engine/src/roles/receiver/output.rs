@@ -3,19 +3,17 @@
 //!
 //! Wire: protocol/doc/20-transfer.md#13-writing-and-finishing-a-file
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 
+use rustix::io::Errno;
 use suisei_protocol::flist::{FileKind, RelPath};
 
 use super::WHO;
 use crate::observe::{Class, Problem, What};
 use crate::roles::destination::Destination;
-use crate::tree::{Devices, Dir, Meta, SymlinkPolicy, TempFile, Tree};
+use crate::tree::{is_untrusted, Absent, Devices, Dir, Meta, TempFile};
 use crate::{sys, Context, Failure};
 
 /// Mode of a new file that is written in place, until it is finished.
@@ -66,8 +64,14 @@ impl<'a> Spot<'a> {
     }
 }
 
-/// `--temp-dir`, with its name for messages.
-type TempDir = (Arc<Dir>, Vec<u8>);
+/// `--temp-dir`.
+#[derive(Debug)]
+struct TempDir {
+    /// Open, or why no file can be made in it.
+    dir: io::Result<Arc<Dir>>,
+    /// For messages.
+    named: Vec<u8>,
+}
 
 /// Makes outputs.
 #[derive(Debug)]
@@ -114,7 +118,11 @@ impl Workshop {
             };
         }
         let made = match &self.temp_dir {
-            Some((dir, _)) => dir.create_temp_elsewhere(name, mode),
+            Some(TempDir { dir: Ok(dir), .. }) => dir.create_temp_elsewhere(name, mode),
+            Some(TempDir { dir: Err(error), .. }) => {
+                self.no_temp_dir(ctx, destination, spot, error);
+                return None;
+            }
             None => spot.dir.create_temp(name, mode),
         };
         match made {
@@ -127,10 +135,24 @@ impl Workshop {
         }
     }
 
+    /// Says that no file may be made in `--temp-dir`. Where only `--confine-root` is against it,
+    /// stock notices at the rename.
+    fn no_temp_dir(&self, ctx: &Context, destination: &Destination, spot: &Spot<'_>, error: &io::Error) {
+        let path = self.template(destination, spot.path);
+        if is_untrusted(error) {
+            ctx.note_untrusted(WHO, error);
+            return ctx.problem(WHO, Class::Transfer, "mkstemp", &path, error);
+        }
+        ctx.problem(WHO, Class::Transfer, "stat", &path, error);
+        let both = [&path[..], b"\" -> \"", spot.path.as_bytes()].concat();
+        let what = What::Reason { text: "rename", path: &both, error };
+        ctx.report_problem(Problem { who: WHO, class: Class::Transfer, what });
+    }
+
     /// Returns the full name of a temp file, for messages.
     pub(super) fn full_name(&self, destination: &Destination, path: RelPath<'_>, temp: &[u8]) -> Vec<u8> {
         match &self.temp_dir {
-            Some((_, named)) => [named, b"/".as_slice(), temp].concat(),
+            Some(TempDir { named, .. }) => [named, b"/".as_slice(), temp].concat(),
             None => destination.tree.full_name(path.parent().join(temp).as_path()),
         }
     }
@@ -152,18 +174,22 @@ pub fn check_temp_dir(ctx: &Context, destination: &Destination) -> Result<(), Fa
 }
 
 /// Opens `--temp-dir`; a relative one lies below the destination.
-fn open_temp_dir(ctx: &Context, destination: &Destination, needed: bool) -> Result<Option<TempDir>, Failure> {
-    let Some(named) = ctx.options.place.temp_dir.as_deref().filter(|_| needed) else { return Ok(None) };
-    let (opened, full) = if named.starts_with(b"/") {
-        let opened = Tree::open_trusted(Path::new(OsStr::from_bytes(named)), SymlinkPolicy::Refuse);
-        let opened = opened.map(|tree| tree.keeping(ctx.privileges()));
-        (opened.map(|tree| tree.root().clone()), named.to_vec())
-    } else {
-        let below = RelPath::new(named);
-        (destination.tree.dir(below), destination.tree.full_name(below))
+fn open_temp_dir(
+    ctx: &Context,
+    destination: &Destination,
+    is_used: bool,
+) -> Result<Option<TempDir>, Failure> {
+    let Some(named) = ctx.options.place.temp_dir.as_deref().filter(|_| is_used) else {
+        return Ok(None);
     };
-    match opened {
-        Ok(dir) => Ok(Some((dir, full))),
+    let full = match named.first() {
+        Some(b'/') => named.to_vec(),
+        _ => destination.tree.full_name(RelPath::new(named)),
+    };
+    match destination.tree.open_named(named, Absent::Refuse, &ctx.options.trust) {
+        Ok(tree) => Ok(Some(TempDir { dir: Ok(tree.root().clone()), named: full })),
+        // Stock notices when it makes a file there.
+        Err(error) if sys::is(&error, Errno::LOOP) => Ok(Some(TempDir { dir: Err(error), named: full })),
         Err(error) => {
             let what = if error.kind() == io::ErrorKind::NotADirectory {
                 "is not a directory"

@@ -2,10 +2,7 @@
 //!
 //! Wire: protocol/doc/20-transfer.md#12-partial-files
 
-use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::ByteSlice;
@@ -13,7 +10,7 @@ use suisei_protocol::flist::{FileKind, RelPath, RelPathBuf};
 
 use crate::options::Partial;
 use crate::roles::destination::Destination;
-use crate::tree::{Dir, SymlinkPolicy, Tree};
+use crate::tree::{Absent, Dir, Trust};
 use crate::Context;
 
 /// Mode of a partial directory.
@@ -25,8 +22,9 @@ pub struct Partials<'a> {
     destination: &'a Destination,
     /// `--partial-dir`, if there is one.
     dir: Option<&'a [u8]>,
-    /// The tree of an absolute one, once it was opened.
-    absolute: Mutex<Option<Arc<Tree>>>,
+    trust: &'a Trust,
+    /// An absolute one, once it was opened.
+    absolute: Mutex<Option<Arc<Dir>>>,
 }
 
 impl<'a> Partials<'a> {
@@ -36,7 +34,7 @@ impl<'a> Partials<'a> {
             Partial::Dir(dir) => Some(dir.as_slice()),
             Partial::Keep | Partial::Discard => None,
         };
-        Partials { destination, dir, absolute: Mutex::default() }
+        Partials { destination, dir, trust: &ctx.options.trust, absolute: Mutex::default() }
     }
 
     /// Whether there is a partial directory for each directory.
@@ -63,28 +61,18 @@ impl<'a> Partials<'a> {
     pub fn existing(&self, path: RelPath<'_>) -> Option<Arc<Dir>> {
         match self.relative(path) {
             Some(dir) => self.destination.tree.dir(dir.as_path()).ok(),
-            None => self.absolute(false)?.dir(RelPath::ROOT).ok(),
+            None => self.absolute(Absent::Refuse).ok(),
         }
     }
 
     /// Returns the partial directory of `path`, making it; what stands in its way and is no
     /// directory is removed.
     pub fn make(&self, path: RelPath<'_>) -> io::Result<Arc<Dir>> {
-        let Some(relative) = self.relative(path) else {
-            let tree = self.absolute(true).ok_or(io::ErrorKind::NotFound)?;
-            return tree.dir(RelPath::ROOT);
-        };
+        let Some(relative) = self.relative(path) else { return self.absolute(Absent::Make) };
         let relative = relative.as_path();
         let tree = &self.destination.tree;
         let parent = tree.mkdir_path(relative.parent(), 0o777)?;
-        match parent.stat(relative.name())? {
-            Some(meta) if meta.kind() == FileKind::Directory => {}
-            Some(_) => {
-                parent.unlink(relative.name())?;
-                parent.mkdir(relative.name(), MODE)?;
-            }
-            None => parent.mkdir(relative.name(), MODE)?,
-        }
+        make_in(&parent, relative.name())?;
         tree.dir(relative)
     }
 
@@ -109,16 +97,29 @@ impl<'a> Partials<'a> {
         }
     }
 
-    fn absolute(&self, make: bool) -> Option<Arc<Tree>> {
-        let dir = self.dir.filter(|dir| dir.starts_with(b"/"))?;
-        let path = Path::new(OsStr::from_bytes(dir));
+    /// Opens an absolute partial directory.
+    fn absolute(&self, absent: Absent) -> io::Result<Arc<Dir>> {
+        let dir = self.dir.filter(|dir| dir.starts_with(b"/")).ok_or(io::ErrorKind::NotFound)?;
         let mut held = self.absolute.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.is_none() {
-            let opened = Tree::open_trusted(path, SymlinkPolicy::Refuse);
-            let opened =
-                if opened.is_err() && make { Tree::create(path, SymlinkPolicy::Refuse) } else { opened };
-            *held = opened.ok().map(|tree| Arc::new(tree.keeping(self.destination.tree.privileges())));
+        if let Some(dir) = &*held {
+            return Ok(dir.clone());
         }
-        held.clone()
+        let dir = dir.trim_end_with(|c| c == '/');
+        let name = dir.rfind_byte(b'/').map_or(0, |slash| slash + 1);
+        let above = self.destination.tree.open_named(&dir[..name], Absent::Refuse, self.trust)?;
+        if absent == Absent::Make {
+            make_in(above.root(), &dir[name..])?;
+        }
+        Ok(held.insert(above.root().open_dir(&dir[name..])?).clone())
     }
+}
+
+/// Makes a partial directory; what stands in its way and is no directory is removed.
+fn make_in(parent: &Dir, name: &[u8]) -> io::Result<()> {
+    match parent.stat(name)? {
+        Some(meta) if meta.kind() == FileKind::Directory => return Ok(()),
+        Some(_) => parent.unlink(name)?,
+        None => {}
+    }
+    parent.mkdir(name, MODE)
 }

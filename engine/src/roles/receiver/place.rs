@@ -73,7 +73,8 @@ impl<'a> Site<'a> {
                     return Ok(self.put_off(temp, ndx, spot));
                 }
                 if !is_redo && !self.back_up(spot.path) {
-                    return Ok(Placed::Not);
+                    // Why was told already. As in stock, nothing more is replaced.
+                    return Err(Failure::FileIo { text: String::new() });
                 }
                 let is_placed = self.rename(temp, spot, &spot.dir, spot.path.name().to_vec());
                 Ok(if is_placed { self.counted(is_dressed) } else { Placed::Not })
@@ -118,7 +119,13 @@ impl<'a> Site<'a> {
                 }
             }
             Err(error) => {
-                self.problem("mkdir", &self.destination.tree.full_name(spot.path), &error);
+                self.ctx.note_untrusted(WHO, &error);
+                let what = What::Sentence {
+                    before: "Unable to create partial-dir for ",
+                    path: spot.path.as_bytes(),
+                    after: " -- discarding completed file.",
+                };
+                self.ctx.report_problem(Problem { who: WHO, class: Class::Warning, what });
                 Placed::Not
             }
         }

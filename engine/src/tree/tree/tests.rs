@@ -50,7 +50,7 @@ fn makes_every_directory_on_the_way() {
     assert!(tree.mkdir_path(path(b"file/x"), 0o700).is_err());
 
     let deep: PathBuf = temp.path().join("x/y/../z");
-    let tree = Tree::create(&deep, SymlinkPolicy::Refuse).unwrap();
+    let tree = Tree::create(&deep, SymlinkPolicy::Refuse, &Trust::default()).unwrap();
     tree.root().mkdir(b"here", 0o700).unwrap();
     assert!(temp.path().join("x/z/here").is_dir());
 }
