@@ -16,7 +16,7 @@ use suisei_protocol::limits::PATH_MAX;
 
 use super::apply::apply;
 use super::temp::temp_base;
-use super::{stored, Attributes, HeldItem, Meta, NotApplied, Privileges, TempFile, WantedAcls};
+use super::{stored, stored_acl, Attributes, HeldItem, Meta, NotApplied, Privileges, TempFile, WantedAcls};
 use crate::sys::acl::{self, AclKind};
 use crate::sys::meta::{self, mode_bits, Target};
 use crate::sys::operator::{self, Trust, Wanted};
@@ -433,6 +433,7 @@ impl Dir {
     pub fn acl(&self, name: &[u8], kind: AclKind, follow: bool) -> io::Result<Option<Acl>> {
         let dir = self.at(name)?;
         match name {
+            _ if self.privileges == Privileges::Stored => stored_acl::read(&self.xattrs(name, follow)?, kind),
             b"." if rustix::fs::fcntl_getfl(dir).is_ok_and(is_full) => acl::read(&HeldItem::open(dir), kind),
             _ => acl::read(&HeldItem::member(dir, name, follow)?, kind),
         }

@@ -8,6 +8,7 @@ mod cache;
 mod dir;
 mod meta;
 mod stored;
+mod stored_acl;
 mod temp;
 mod tree;
 

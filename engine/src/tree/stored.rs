@@ -10,7 +10,7 @@ use std::io;
 
 use suisei_protocol::flist::{FileKind, Mode, Rdev};
 
-use super::{Attributes, HeldItem, Meta, NotApplied, Times};
+use super::{stored_acl, AclKind, Attributes, HeldItem, Meta, NotApplied, Times, WantedAcls};
 use crate::sys::meta::Target;
 
 /// The attribute.
@@ -124,6 +124,9 @@ pub(super) fn apply(
         gid: want.gid.unwrap_or(now.gid),
         ..*now
     };
+    if let Some(acls) = want.acls.as_ref().filter(|_| now.kind() != FileKind::Symlink) {
+        note("ACL_TYPE_ACCESS", keep_acls(item, acls, permissions, now.mode.permissions()));
+    }
     match item.meta() {
         Ok(real) => note("failed to set permissions on", keep(target, item, &real, &aim)),
         Err(error) => note("stat", Err(error)),
@@ -138,6 +141,24 @@ pub(super) fn apply(
         }
     }
     failed.map_or(Ok(()), Err)
+}
+
+/// Keeps the lists that differ. The mask is said even where it is that of the mode.
+fn keep_acls(item: &HeldItem<'_>, acls: &WantedAcls, permissions: u32, present: u32) -> io::Result<()> {
+    let there = stored_acl::read(item, AclKind::Access)?;
+    if !acls.has_access(there, permissions, present) {
+        let mut list = acls.access.clone();
+        if !list.named.is_empty() {
+            list.mask.get_or_insert((permissions >> 3 & 7) as u8);
+        }
+        stored_acl::write(item, AclKind::Access, Some(&list))?;
+    }
+    match &acls.default {
+        Some(default) if *default != stored_acl::read(item, AclKind::Default)? => {
+            stored_acl::write(item, AclKind::Default, default.as_ref())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn keep(target: Target<'_>, item: &HeldItem<'_>, real: &Meta, aim: &Meta) -> io::Result<()> {

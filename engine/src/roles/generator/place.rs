@@ -115,7 +115,9 @@ impl Disk<'_> {
         }
         let (uid, gid) = (want.uid.unwrap_or(made.uid), want.gid.unwrap_or(made.gid));
         let mut mode = made.mode.0;
-        if let (true, Some(permissions)) = (acls.access, want.permissions) {
+        if let (true, Some(permissions)) =
+            (acls.access && !self.ctx.options.preserve.fake_super, want.permissions)
+        {
             mode = mode & !0o777 | permissions & 0o777;
         }
         if (uid, gid) == (made.uid, made.gid) || mode & 0o6000 == 0 {
