@@ -2,6 +2,7 @@
 //!
 //! Wire: protocol/doc/24-environment-and-exit.md#7-permissions-of-new-and-updated-items
 
+use std::collections::HashMap;
 use std::io;
 
 use suisei_protocol::flist::{EntryRef, FileKind, OwnedEntry, RelPath, RelPathBuf};
@@ -11,11 +12,17 @@ use crate::observe::{Class, Problem, What, Who};
 use crate::tree::{Attributes, NotApplied, Times, Tree};
 use crate::Context;
 
+/// Seconds and nanoseconds of a modification time.
+type Instant = (i64, u32);
+
 /// What is put right at the end of the run.
 #[derive(Debug, Default)]
 pub struct Finisher {
     /// Directories that a late deletion touches.
     touched: Vec<(RelPathBuf, OwnedEntry)>,
+    /// Directories whose times counted as right when they were dressed, though not to the
+    /// nanosecond: those times.
+    accepted: HashMap<RelPathBuf, Instant>,
     /// Directories that have more rights than they should, and the permissions they get.
     loosened: Vec<(RelPathBuf, u32)>,
 }
@@ -26,6 +33,17 @@ impl Finisher {
         self.loosened.push((path.to_owned(), permissions));
     }
 
+    /// Notes a directory whose time counts as right, though it is not that of the entry.
+    pub fn accepted(&mut self, path: RelPath<'_>, time: Instant) {
+        self.accepted.insert(path.to_owned(), time);
+    }
+
+    /// Gives a directory the time of its entry, if that is kept and differs. A time that counted as
+    /// right stays, as long as nothing has changed it.
+    pub fn restore_time(&self, ctx: &Context, tree: &Tree, path: RelPath<'_>, entry: EntryRef<'_>) {
+        restore_time(ctx, tree, path, entry, self.accepted.get(path.as_bytes()).copied());
+    }
+
     /// Notes a directory whose time is to be set at the end, although its segment is finished.
     pub fn touched(&mut self, path: RelPath<'_>, entry: EntryRef<'_>) {
         self.touched.push((path.to_owned(), entry.to_owned()));
@@ -34,7 +52,7 @@ impl Finisher {
     /// Puts right what was noted. Directories were noted before their content.
     pub fn finish(self, ctx: &Context, tree: &Tree) {
         for (path, entry) in &self.touched {
-            restore_time(ctx, tree, path.as_path(), entry.entry());
+            self.restore_time(ctx, tree, path.as_path(), entry.entry());
         }
         for (path, permissions) in self.loosened.iter().rev() {
             let want = Attributes { permissions: Some(*permissions), ..Attributes::default() };
@@ -47,14 +65,21 @@ impl Finisher {
     }
 }
 
-/// Gives a directory the time of its entry, if that is kept and differs.
-pub fn restore_time(ctx: &Context, tree: &Tree, path: RelPath<'_>, entry: EntryRef<'_>) {
+fn restore_time(
+    ctx: &Context,
+    tree: &Tree,
+    path: RelPath<'_>,
+    entry: EntryRef<'_>,
+    accepted: Option<Instant>,
+) {
     if !attributes::keeps_time(ctx, entry) {
         return;
     }
     let Ok(Some(meta)) = tree.parent(path).and_then(|dir| dir.stat(path.name())) else { return };
+    // To the nanosecond: a directory that was filled within the second of its time has another.
+    let now = (meta.mtime, meta.mtime_nsec);
     if meta.kind() == FileKind::Directory
-        && attributes::same_time(entry, &meta, ctx.options.compare.modify_window)
+        && (now == (entry.mtime(), entry.mtime_nsec()) || Some(now) == accepted)
     {
         return;
     }
@@ -132,7 +157,7 @@ mod tests {
         assert_eq!((meta.mtime(), meta.mtime_nsec(), meta.mode() & 0o777), (1_000_000_000, 7, 0o500));
         assert_eq!(std::fs::metadata(temp.path().join("a")).unwrap().mode() & 0o777, 0o555);
         let changed = (meta.ctime(), meta.ctime_nsec());
-        restore_time(&ctx, &tree, path, entry);
+        restore_time(&ctx, &tree, path, entry, None);
         let meta = std::fs::metadata(temp.path().join("a/b")).unwrap();
         assert_eq!((meta.ctime(), meta.ctime_nsec()), changed);
         assert!(!ctx.has_transfer_error());
@@ -145,10 +170,10 @@ mod tests {
         let tree = Tree::open(temp.path(), SymlinkPolicy::Refuse).unwrap();
         let segment = directory(b"a", 5);
         let entry = segment.get(0).unwrap();
-        restore_time(&context(false), &tree, RelPath::new(b"a"), entry);
+        restore_time(&context(false), &tree, RelPath::new(b"a"), entry, None);
         assert_ne!(std::fs::metadata(temp.path().join("a")).unwrap().mtime(), 5);
         let ctx = context(true);
-        restore_time(&ctx, &tree, RelPath::new(b"gone"), entry);
+        restore_time(&ctx, &tree, RelPath::new(b"gone"), entry, None);
         assert!(!ctx.has_transfer_error());
     }
 }

@@ -223,6 +223,12 @@ impl Generator<'_> {
             },
         };
         let mut want = attributes::wanted(self.ctx, entry, existing, &made, Some(&dir));
+        if let Some(there) = existing.filter(|there| {
+            attributes::same_time(entry, there, self.ctx.options.compare.modify_window)
+                && (there.mtime, there.mtime_nsec) != (entry.mtime(), entry.mtime_nsec())
+        }) {
+            self.finisher.accepted(path, (there.mtime, there.mtime_nsec));
+        }
         // Whoever may not set the time of a directory is told now; it comes last.
         want.times = want.times.filter(|_| existing.is_some());
         let last = want.permissions.unwrap_or(made.mode.permissions());

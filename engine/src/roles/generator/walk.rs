@@ -14,7 +14,6 @@ use super::delete::Found;
 use super::Generator;
 use crate::observe::{Event, Who};
 use crate::options::DeleteWhen;
-use crate::roles::finish::restore_time;
 use crate::trace::{Topic, Trace};
 use crate::Failure;
 
@@ -223,7 +222,7 @@ impl Generator<'_> {
         let path = self.destination.path(entry);
         let idle = self.disk.is_dry() || self.ctx.options.report.list_only || self.is_only_a_way(entry);
         if !idle && !self.dirs.is_closed(path) {
-            restore_time(self.ctx, self.disk.tree, path, entry);
+            self.finisher.restore_time(self.ctx, self.disk.tree, path, entry);
         }
     }
 
