@@ -86,6 +86,8 @@ pub struct Select {
     /// Targets of symlinks that a remote sender names stay below the transfer: in a module that is
     /// not a whole file system of its own, and does not munge them.
     pub confined_links: bool,
+    /// What a sender may not read is left out silently, where it was not named itself.
+    pub ignore_unreadable: bool,
     /// Names that a module hides from its clients, relative to the module.
     pub hidden: Option<Arc<Hidden>>,
     /// `--munge-links` at this end: a sender takes the prefix off, a remote receiver puts it on.

@@ -1,11 +1,13 @@
 //! A daemon of the test's own: stock, or the program under test.
 
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crate::peers::Peer;
-use crate::sshd::{free_port, wait_for};
+use crate::sshd::free_port;
 
 /// A running daemon with one open and one password-protected module on the same folder, and a
 /// protected read-only one on the whole machine.
@@ -22,7 +24,6 @@ pub const PASSWORD: &str = "s3cret word";
 impl Daemon {
     /// Starts a stock daemon that serves `folder` as `open` and as `locked`, and `/` as `whole`.
     pub fn start(folder: &Path) -> Daemon {
-        let port = free_port();
         let at = folder.display();
         let secrets = folder.join("secrets");
         std::fs::write(&secrets, format!("{USER}:{PASSWORD}\n")).expect("the work folder is writable");
@@ -38,23 +39,41 @@ impl Daemon {
              [whole]\n  path = /\n  auth users = {USER}\n  secrets file = {at}/secrets\n"
         );
         std::fs::write(folder.join("rsyncd.conf"), config).expect("the work folder is writable");
-        Daemon::of(&Peer::Stock.program(), folder, port, &[])
+        Daemon::of(&Peer::Stock.program(), folder, &[])
     }
 
-    /// Starts this program with the configuration `rsyncd.conf` of a folder.
-    pub fn of(program: &Path, folder: &Path, port: u16, options: &[&str]) -> Daemon {
-        let child = Command::new(program)
-            .args(["--daemon", "--no-detach", "--address=127.0.0.1"])
-            .arg(format!("--port={port}"))
-            .arg(format!("--config={}/rsyncd.conf", folder.display()))
-            .args(options)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the daemon starts");
-        wait_for(port);
-        Daemon { child, port }
+    /// Starts this program with the configuration `rsyncd.conf` of a folder, on a port that is free.
+    pub fn of(program: &Path, folder: &Path, options: &[&str]) -> Daemon {
+        for _ in 0..20 {
+            let port = free_port();
+            let mut child = Command::new(program)
+                .args(["--daemon", "--no-detach", "--address=127.0.0.1"])
+                .arg(format!("--port={port}"))
+                .arg(format!("--config={}/rsyncd.conf", folder.display()))
+                .args(options)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("the daemon starts");
+            for _ in 0..400 {
+                if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                    // It may be another's, if that was faster.
+                    std::thread::sleep(Duration::from_millis(10));
+                    match child.try_wait() {
+                        Ok(None) => return Daemon { child, port },
+                        _ => break,
+                    }
+                }
+                if !matches!(child.try_wait(), Ok(None)) {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(25));
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        panic!("no daemon listens for {}", folder.display());
     }
 
     /// Starts a program that serves `folder` as `all`, writable, for whoever runs the tests.
@@ -69,7 +88,7 @@ impl Daemon {
              log file = {at}/daemon.log\n[all]\n  path = {at}\n  read only = no\n"
         );
         std::fs::write(folder.join("rsyncd.conf"), config).expect("the work folder is writable");
-        Daemon::of(program, folder, free_port(), &[])
+        Daemon::of(program, folder, &[])
     }
 
     /// Returns the URL of a path in a module, with the user where one is needed.

@@ -116,6 +116,10 @@ fn comparable_line(line: &str) -> Option<String> {
         let words = line.split(' ').map(|word| if is_program(word) { "PROGRAM" } else { word });
         return Some(words.collect::<Vec<_>>().join(" "));
     }
+    if let Some((front, _)) = line.split_once(" port ").filter(|(front, _)| front.starts_with("opening tcp "))
+    {
+        return Some(format!("{front} port N"));
+    }
     if line.starts_with("opening connection using: ") {
         let word = |word| if str::ends_with(word, "/suisei") { "/usr/bin/rsync" } else { word };
         return Some(line.split(' ').map(word).collect::<Vec<_>>().join(" "));

@@ -7,7 +7,6 @@ use crate::daemon::Daemon;
 use crate::lines::comparable;
 use crate::peers::{has_stock, Peer};
 use crate::snapshot::{now, snapshot};
-use crate::sshd::free_port;
 use crate::trees::{self, is_root};
 
 /// One client run: its arguments, in which `{url}` is the daemon's.
@@ -23,6 +22,8 @@ impl Site {
     pub fn new(config: &str) -> Site {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = folder.path();
+        let reachable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(at, reachable).expect("the folder is ours");
         for root in ["mod", "src"] {
             for (name, text) in [
                 ("a.txt", "a"),
@@ -58,7 +59,7 @@ impl Site {
 
     /// Starts a daemon with the configuration.
     pub fn start(&self, server: Peer) -> Daemon {
-        Daemon::of(&server.program(), self.at(), free_port(), &[])
+        Daemon::of(&server.program(), self.at(), &[])
     }
 
     /// Runs a client in the folder; arguments of the form `RSYNC_X=Y` are its environment.
@@ -87,10 +88,17 @@ pub fn is_luck(line: &str) -> bool {
 }
 
 /// Everything that can be seen of some runs, as lines.
-pub fn transcript(config: &str, runs: &[Args<'_>], client: Peer, server: Peer) -> Vec<String> {
-    let site = Site::new(config);
-    let daemon = site.start(server);
+fn transcript(
+    prepare: &dyn Fn(&Path),
+    config: &str,
+    runs: &[Args<'_>],
+    client: Peer,
+    server: Peer,
+) -> Vec<String> {
     let start = now();
+    let site = Site::new(config);
+    prepare(site.at());
+    let daemon = site.start(server);
     let mut lines = Vec::new();
     for args in runs {
         let output = site.run(client, daemon.port(), args);
@@ -111,12 +119,17 @@ pub fn transcript(config: &str, runs: &[Args<'_>], client: Peer, server: Peer) -
 
 /// Asserts that every pair with our daemon does what stock does with stock's.
 pub fn agree(config: &str, runs: &[Args<'_>]) {
+    agree_after(|_| {}, config, runs);
+}
+
+/// The same in a folder that was prepared further.
+pub fn agree_after(prepare: impl Fn(&Path), config: &str, runs: &[Args<'_>]) {
     if !has_stock() {
         return;
     }
-    let expected = transcript(config, runs, Peer::Stock, Peer::Stock);
+    let expected = transcript(&prepare, config, runs, Peer::Stock, Peer::Stock);
     for client in [Peer::Stock, Peer::Ours] {
-        let got = transcript(config, runs, client, Peer::Ours);
+        let got = transcript(&prepare, config, runs, client, Peer::Ours);
         let missing: Vec<_> = expected.iter().filter(|line| !got.contains(line)).collect();
         let extra: Vec<_> = got.iter().filter(|line| !expected.contains(line)).collect();
         assert!(expected == got, "client {client:?}\n  lacks {missing:#?}\n  has {extra:#?}");

@@ -21,11 +21,7 @@ const SYSTEM: [&str; 9] = ["/etc", "/usr", "/lib", "/lib64", "/run", "/var/run",
 
 /// Keeps this process, from now on, below a directory. Where the kernel cannot, nothing happens.
 #[cfg(target_os = "linux")]
-pub fn below<F: AsFd>(
-    root: impl AsFd,
-    access: Access,
-    others: impl Iterator<Item = F>,
-) -> Result<(), landlock::RulesetError> {
+pub fn below(root: impl AsFd, access: Access) -> Result<(), landlock::RulesetError> {
     use landlock::{
         Access as _, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, ABI,
     };
@@ -45,10 +41,6 @@ pub fn below<F: AsFd>(
             rules = rules.add_rule(PathBeneath::new(fd, reading))?;
         }
     }
-    // A place beside the module that it was given: for temporary files.
-    for dir in others {
-        rules = rules.add_rule(PathBeneath::new(dir, granted))?;
-    }
     rules.restrict_self().map(drop)
 }
 
@@ -66,11 +58,7 @@ pub fn is_possible() -> bool {
 
 /// Keeps nothing: this platform has no such thing.
 #[cfg(not(target_os = "linux"))]
-pub fn below<F: AsFd>(
-    _root: impl AsFd,
-    _access: Access,
-    _others: impl Iterator<Item = F>,
-) -> Result<(), std::io::Error> {
+pub fn below(_root: impl AsFd, _access: Access) -> Result<(), std::io::Error> {
     Ok(())
 }
 

@@ -6,15 +6,19 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
+
+use suisei_engine::sys::users::Converter;
 
 use super::config::{environment, expand};
 
 /// Most output of a hook that a client is shown.
 const OUTPUT_MAX: u64 = 5 << 10;
+/// Longest answer of a name converter.
+const ANSWER_MAX: u64 = 1024;
 
 /// Variables of one connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,6 +101,27 @@ pub fn run(command: &[u8], variables: &Variables, input: &[u8]) -> io::Result<(E
     Ok((child.wait()?, output))
 }
 
+/// Starts a program that answers questions about names, line by line.
+pub fn converter(command: &[u8], variables: &Variables) -> io::Result<Converter> {
+    let mut child = shell(command, variables)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let (Some(mut questions), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    };
+    let mut answers = BufReader::new(answers);
+    Ok(Box::new(move |question| {
+        questions.write_all(&[question, b"\n"].concat()).ok()?;
+        let mut answer = Vec::new();
+        // An answer without an end is none.
+        answers.by_ref().take(ANSWER_MAX).read_until(b'\n', &mut answer).ok()?;
+        let line = answer.strip_suffix(b"\n")?;
+        Some(line.strip_suffix(b"\r").unwrap_or(line).to_vec())
+    }))
+}
+
 /// Returns the number that a status is in the words of `wait`.
 pub fn raw_status(status: ExitStatus) -> i32 {
     status.into_raw()
@@ -121,6 +146,15 @@ mod tests {
         for user in ["b b", "b'b", "$(id)", "`id`", "a;b", "a\nb", "a|b", "\\", "{a,b}", "~", "a*", "\x7f"] {
             assert_eq!(fill(user), Err(Unsafe("RSYNC_USER_NAME".into())), "{user:?}");
         }
+    }
+
+    #[test]
+    fn a_converter_answers_line_by_line() {
+        let command = b"while read k v; do echo \"$k-$v-$RSYNC_USER_NAME\"; done";
+        let mut ask = converter(command, &variables("bob")).unwrap();
+        assert_eq!(ask(b"uid 7").unwrap(), b"uid-7-bob");
+        assert_eq!(ask(b"grp some group").unwrap(), b"grp-some group-bob");
+        assert_eq!(converter(b"printf unfinished", &variables("bob")).unwrap()(b"uid 7"), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use bstr::ByteSlice;
 use rustix::fs::AtFlags;
 use suisei_engine::chmod::Chmod;
-use suisei_engine::sys::confine::{self as walls, Lent};
+use suisei_engine::sys::confine::{self as walls, Walls};
 use suisei_engine::sys::open::open_beneath;
 use suisei_engine::sys::operator::{self, Absent};
 use suisei_engine::tree::SymlinkPolicy;
@@ -103,7 +103,6 @@ impl Place {
         access: Access,
         follows_all: bool,
         munge: Option<bool>,
-        temp_dir: Option<&[u8]>,
         log: &Log,
     ) -> Result<Inside, Closed> {
         let shown = self.path.to_str_lossy().into_owned();
@@ -134,18 +133,8 @@ impl Place {
                 .map_err(|error| closed("chdir", &error))?
         };
         rustix::process::fchdir(&root).map_err(|error| closed("chdir", &error.into()))?;
-        let lent: Vec<Lent> = match temp_dir.filter(|_| !is_chrooted) {
-            Some(path) => {
-                let dir = open(path).map_err(|error| {
-                    let text = format!("temp dir {}: {}", path.to_str_lossy(), reason(&error));
-                    Closed::new("no temp dir.", text)
-                })?;
-                vec![Lent { path: path.to_vec(), dir }]
-            }
-            None => Vec::new(),
-        };
         if !follows_all {
-            if let Err(error) = confine::below(&root, access, lent.iter().map(|lent| &lent.dir)) {
+            if let Err(error) = confine::below(&root, access) {
                 log.line(Level::Error, format!("cannot confine the connection to {shown}: {error}"));
             }
         }
@@ -157,16 +146,14 @@ impl Place {
         }
         self.identity.assume_groups().map_err(|error| closed("setgroups", &error))?;
         self.identity.assume_user().map_err(|error| closed("setuid", &error))?;
-        walls::enter((!is_whole_root && !follows_all).then_some(root), module, lent);
+        let walls = match (is_whole_root, follows_all) {
+            (true, _) => Walls::Root,
+            (false, true) => Walls::None,
+            (false, false) => Walls::Directory(root),
+        };
+        walls::enter(walls, module);
         Ok(Inside { is_whole_root, is_chrooted })
     }
-}
-
-/// Returns a parameter that asks for what cannot be done yet: it is never ignored.
-pub fn unsupported(settings: &Settings<'_>) -> Option<&'static str> {
-    let text = Some("name converter").filter(|name| settings.non_empty(name).is_some());
-    let flags = ["fake super", "ignore nonreadable"];
-    text.or_else(|| flags.into_iter().find(|name| settings.flag(name)))
 }
 
 /// Returns a parameter whose value is no change of modes.

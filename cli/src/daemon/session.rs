@@ -15,7 +15,7 @@ use std::time::Duration;
 use bstr::ByteSlice;
 use suisei_engine::link::Stream;
 use suisei_engine::sys::process::{self, Copy};
-use suisei_engine::sys::random;
+use suisei_engine::sys::{random, users};
 use suisei_engine::tree::open_operator_file;
 use suisei_protocol::limits::{DAEMON_LINE_MAX, DAEMON_REQUEST_MAX};
 use suisei_protocol::session::{early_input_length, AuthDigest, Greeting, Missing, ModuleRequest, Version};
@@ -366,10 +366,6 @@ impl Session<'_> {
             Grant::ReadWrite => false,
             Grant::AsConfigured => settings.flag("read only"),
         };
-        if let Some(name) = super::module::unsupported(&settings) {
-            let text = format!("\"{name}\" is not supported yet");
-            return self.close(&Closed::new(format!("{text}."), format!("module {shown}: {text}")));
-        }
         if let Some(name) = super::module::bad_chmod(&settings) {
             let text = format!("module {shown}: Invalid \"{name}\" directive.");
             return self.close(&Closed::new(format!("invalid {name}"), text));
@@ -384,6 +380,7 @@ impl Session<'_> {
             return Ok(code);
         }
         let pre_exec = self.pre_exec(&settings, &variables)?;
+        let converter = self.converter(&settings, &variables)?;
         let hidden = match super::hiding::of(&settings) {
             Ok(hidden) => hidden,
             Err(why) => return self.close(&Closed::new("failed to read the module's filters", why)),
@@ -395,12 +392,14 @@ impl Session<'_> {
             access,
             settings.flag("insecure links"),
             settings.flag3("munge symlinks"),
-            temp_dir.as_deref(),
             &self.log,
         ) {
             Ok(inside) => inside,
             Err(closed) => return self.close(&closed),
         };
+        if let Some(converter) = converter {
+            users::convert_by(converter);
+        }
         self.conversation.write(b"@RSYNCD: OK\n")?;
         self.conversation.restart(Some(patience));
         let transfer = Transfer {
@@ -540,6 +539,22 @@ impl Session<'_> {
             Err(error) => {
                 let text = format!("pre-xfer exec failed: {}", reason(&error));
                 self.close(&Closed::new("pre-xfer exec failed", text))
+            }
+        }
+    }
+
+    /// Starts the program that knows names, while it can be reached.
+    fn converter(
+        &mut self,
+        settings: &Settings<'_>,
+        variables: &Variables,
+    ) -> Result<Option<users::Converter>, End> {
+        let Some(command) = self.command(settings, "name converter", variables)? else { return Ok(None) };
+        match hooks::converter(&command, variables) {
+            Ok(converter) => Ok(Some(converter)),
+            Err(error) => {
+                let text = format!("name converter failed: {}", reason(&error));
+                self.close(&Closed::new("name converter failed", text))
             }
         }
     }

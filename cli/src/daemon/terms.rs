@@ -42,6 +42,8 @@ pub struct Terms {
     pub log_format: Option<Format>,
     /// Names that do not exist for clients.
     pub hidden: Option<Arc<Hidden>>,
+    /// What may not be read is left out.
+    pub ignore_unreadable: bool,
     /// What becomes of modes; nothing: as the client wishes.
     pub chmod: Option<Chmod>,
     /// Whether reading leaves access times alone; nothing: as the client wishes.
@@ -87,6 +89,7 @@ impl Terms {
         if let Some(open_noatime) = self.open_noatime {
             options.preserve.open_noatime = open_noatime;
         }
+        options.select.ignore_unreadable = self.ignore_unreadable;
         options.select.hidden.clone_from(&self.hidden);
         options.select.munge_links = self.links == Links::Munged;
         options.select.confined_links = self.links == Links::Confined;

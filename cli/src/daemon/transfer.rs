@@ -74,6 +74,11 @@ impl Transfer<'_> {
         self.log_request(session, &words, direction);
         refused.steer_deletion(&mut read.typed, version.deletes_during());
         let paths = words.below(self.module, &ModuleNames(self.hidden.as_deref()))?;
+        let preserve = &mut read.typed.preserve;
+        if std::mem::replace(&mut preserve.fake_super, self.settings.flag("fake super")) {
+            // Not the client's to choose: what it gets is root's own way, as far as there is one.
+            preserve.super_user = Some(true);
+        }
         if read.typed.connect.iconv.is_some() {
             // The client cannot know what names are written in here.
             read.typed.connect.iconv = self.settings.non_empty("charset");
@@ -94,9 +99,8 @@ impl Transfer<'_> {
         if refusal.is_none() {
             refusal = self.pre_exec.take().and_then(|hook| hook.ask(&words).err());
         }
-        if let Some(dir) = &self.temp_dir {
-            wishes.typed.change.temp_dir = Some(dir.clone());
-        }
+        let temp_dir = &mut wishes.typed.change.temp_dir;
+        *temp_dir = temp_dir.take().or_else(|| self.temp_dir.clone());
         let terms = self.terms(session, direction, refusal);
         terms.limit(&mut wishes);
         let early = std::mem::take(&mut session.conversation.stream.early);
@@ -190,6 +194,7 @@ impl Transfer<'_> {
         Terms {
             hidden: self.hidden.clone(),
             links,
+            ignore_unreadable: settings.flag("ignore nonreadable"),
             chmod: self.chmod(direction),
             open_noatime: settings.flag3("open noatime"),
             version: session.version,

@@ -165,6 +165,7 @@ impl Wishes {
             copy_devices: self.typed.change.copy_devices,
             munge_links: s.munge_links,
             confined_links: false,
+            ignore_unreadable: false,
             hidden: None,
             trust_sender: self.typed.connect.trust_sender,
         }

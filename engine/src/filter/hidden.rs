@@ -28,7 +28,7 @@ impl Hidden {
     }
 
     /// The same for a member of a directory that is not hidden.
-    pub fn hides_member(&self, path: &[u8], is_dir: bool) -> bool {
+    fn hides_member(&self, path: &[u8], is_dir: bool) -> bool {
         let path = trimmed(path);
         !matches!(path, b"" | b".") && self.chain.verdict(RelPath::new(path), is_dir).is_excluded()
     }

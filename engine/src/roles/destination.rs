@@ -226,8 +226,8 @@ impl Resolution<'_> {
             }
         }
         if made == 0 || self.is_dry() {
-            let path = trimmed(self.named);
-            self.ctx.report(Event::DestinationCreated { path, levels: 0 });
+            let path = shown(self.named);
+            self.ctx.report(Event::DestinationCreated { path: &path, levels: 0 });
         }
         if self.is_dry() {
             return Ok(Destination {
@@ -278,7 +278,7 @@ impl Resolution<'_> {
             }
         }
         if levels > 0 {
-            self.ctx.report(Event::DestinationCreated { path: trimmed(path), levels });
+            self.ctx.report(Event::DestinationCreated { path: &shown(path), levels });
         }
         Ok(levels)
     }
@@ -297,6 +297,15 @@ fn trimmed(path: &[u8]) -> &[u8] {
         path
     } else {
         trimmed
+    }
+}
+
+/// Returns a destination as it is said to be made: where a module is the whole root, from there.
+fn shown(path: &[u8]) -> Vec<u8> {
+    let path = trimmed(path);
+    match confine::is_whole_root() && !path.starts_with(b"/") {
+        true => [b"/", path].concat(),
+        false => path.to_vec(),
     }
 }
 

@@ -66,6 +66,26 @@ pub(super) fn cannot_list(ctx: &Context, call: &'static str, path: &[u8], error:
     ctx.problem(Who::Sender, Class::Transfer, call, path, error);
 }
 
+/// Whether a module hides a name, itself or by a directory above it.
+pub(super) fn is_hidden(ctx: &Context, is_dir: bool, name: impl FnOnce() -> Vec<u8>) -> bool {
+    ctx.options.select.hidden.as_deref().is_some_and(|hidden| hidden.hides(&name(), is_dir))
+}
+
+/// What is hidden is not there.
+pub(super) fn unless_hidden(ctx: &Context, found: io::Result<Seen>, name: &[u8]) -> io::Result<Seen> {
+    match found {
+        Ok(Seen::Item(meta)) if is_hidden(ctx, meta.kind() == FileKind::Directory, || name.to_vec()) => {
+            Ok(Seen::Absent)
+        }
+        found => found,
+    }
+}
+
+/// Whether something may not be read; symlinks are read by their name.
+pub(super) fn is_unreadable(dir: &Dir, name: &[u8], meta: &Meta) -> bool {
+    meta.kind() != FileKind::Symlink && !dir.may_read(name)
+}
+
 /// Reports a sentence around a quoted name.
 pub(crate) fn sentence(ctx: &Context, class: Class, before: &'static str, path: &[u8], after: &'static str) {
     ctx.report_problem(Problem { who: Who::Sender, class, what: What::Sentence { before, path, after } });

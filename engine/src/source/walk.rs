@@ -25,11 +25,12 @@ use super::draft::{Draft, Listed, PendingDir, Scan, SeenIds};
 use super::entered::{new_chain, trace_listing, trace_verdict, Entered};
 use super::links::HardLinks;
 use super::look::{
-    as_sent, cannot_list, extra, last, look, no_referent, sentence, unreadable, vanished, xattrs, Seen,
+    as_sent, cannot_list, extra, is_hidden, is_unreadable, last, look, no_referent, sentence, unless_hidden,
+    unreadable, vanished, xattrs, Seen,
 };
 use super::Source;
 use crate::failure::reason;
-use crate::filter::{Chain, Hidden};
+use crate::filter::Chain;
 use crate::observe::{Class, Event, Note, Who};
 use crate::options::SourceLinks;
 use crate::sys::users;
@@ -200,10 +201,8 @@ impl<'c> Lister<'c> {
     fn admit(&mut self, spec: Spec, is_named: bool) -> Result<Option<Argument>, Failure> {
         let ctx = self.ctx;
         let select = &ctx.options.select;
-        let hidden = select.hidden.as_deref();
-        let is_hidden_dir = hidden.is_some_and(|hidden| hidden.hides(&self.absolute(&spec.dir), true));
         let opened = match spec.contents && !select.relative {
-            _ if is_hidden_dir => Err(Errno::NOENT.into()),
+            _ if is_hidden(ctx, true, || self.absolute(&spec.dir)) => Err(Errno::NOENT.into()),
             true => self.bases.open(&spec.dir),
             false => self.bases.open_for_file(&spec.dir, &spec.wire),
         };
@@ -216,20 +215,12 @@ impl<'c> Lister<'c> {
         };
         let (base, found) = self.find(base, &spec);
         let full_name = base.full_name(&spec.wire);
-        let found = match found {
-            Ok(Seen::Item(meta))
-                if hidden.is_some_and(|h| h.hides(&full_name, meta.kind() == FileKind::Directory)) =>
-            {
-                Ok(Seen::Absent)
-            }
-            found => found,
-        };
         let confined = ctx.options.trust.confine_root.as_ref().filter(|_| is_named);
         let found = match confined {
             Some(root) if base.leaves(&spec.wire, spec.contents, root) => Err(Errno::LOOP.into()),
             _ => found,
         };
-        let meta = match found {
+        let meta = match unless_hidden(ctx, found, &full_name) {
             Ok(Seen::Item(meta)) => Some(meta),
             Ok(Seen::NoReferent) if select.symlinks == SourceLinks::FollowUnsafe => {
                 no_referent(ctx, &full_name);
@@ -423,16 +414,17 @@ impl<'c> Lister<'c> {
             }
             let mut judged = known.map(|kind| kind == FileKind::Directory);
             let is_excluded = |is_dir: bool| {
-                let hides = |hidden: &Hidden| hidden.hides_member(&base.full_name(&path), is_dir);
-                ctx.options.select.hidden.as_deref().is_some_and(hides)
-                    || chain.verdict(shown, is_dir).is_excluded()
+                chain.verdict(shown, is_dir).is_excluded() || is_hidden(ctx, is_dir, || base.full_name(&path))
             };
             if judged.is_some_and(&is_excluded) {
                 continue;
             }
             // What leads nowhere is a problem only if it is wanted.
-            let is_hidden = || is_excluded(false);
-            let Some(meta) = self.member(&dir, base, &path, member.kind, &is_hidden) else { continue };
+            let is_unwanted = || is_excluded(false);
+            let Some(meta) = self.member(&dir, base, &path, member.kind, &is_unwanted) else { continue };
+            if ctx.options.select.ignore_unreadable && is_unreadable(&dir, &member.name, &meta) {
+                continue;
+            }
             let is_dir = meta.kind() == FileKind::Directory;
             if judged != Some(is_dir) {
                 trace_verdict(ctx, &chain, shown, is_dir);

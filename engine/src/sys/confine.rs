@@ -21,35 +21,42 @@ const DEPTH_MAX: usize = 2048;
 #[derive(Debug)]
 struct Confinement {
     root: Option<OwnedFd>,
+    is_whole_root: bool,
     label: Vec<u8>,
-    lent: Vec<Lent>,
-}
-
-/// A directory outside of the root that the operator lends, by the name it is asked for.
-#[derive(Debug)]
-pub struct Lent {
-    /// The name.
-    pub path: Vec<u8>,
-    /// The directory, held open.
-    pub dir: OwnedFd,
 }
 
 static CONFINEMENT: OnceLock<Confinement> = OnceLock::new();
 
-/// Confines this process to `root`, or says that a chroot does. `label` names the place in
-/// messages. Only the first call counts: there is no way back.
-pub fn enter(root: Option<OwnedFd>, label: &[u8], lent: Vec<Lent>) {
-    let _ = CONFINEMENT.set(Confinement { root, label: label.to_vec(), lent });
+/// How a process is kept in its place.
+#[derive(Debug)]
+pub enum Walls {
+    /// By this program: below this directory.
+    Directory(OwnedFd),
+    /// By a chroot of just that directory.
+    Root,
+    /// Not at all.
+    None,
 }
 
-fn lent(path: &[u8]) -> Option<io::Result<OwnedFd>> {
-    let found = CONFINEMENT.get()?.lent.iter().find(|lent| lent.path == path)?;
-    Some(found.dir.try_clone())
+/// Confines this process. `label` names the place in messages. Only the first call counts: there is
+/// no way back.
+pub fn enter(walls: Walls, label: &[u8]) {
+    let is_whole_root = matches!(walls, Walls::Root);
+    let root = match walls {
+        Walls::Directory(root) => Some(root),
+        Walls::Root | Walls::None => None,
+    };
+    let _ = CONFINEMENT.set(Confinement { root, is_whole_root, label: label.to_vec() });
 }
 
 /// Returns the directory that this process is confined to.
 pub(crate) fn root() -> Option<BorrowedFd<'static>> {
     CONFINEMENT.get()?.root.as_ref().map(AsFd::as_fd)
+}
+
+/// Whether a chroot of just its directory confines this process.
+pub(crate) fn is_whole_root() -> bool {
+    CONFINEMENT.get().is_some_and(|confinement| confinement.is_whole_root)
 }
 
 /// Returns what messages say behind a name: ` (in LABEL)`, or nothing.
@@ -63,9 +70,6 @@ pub fn label() -> Vec<u8> {
 /// Opens the directory at `path`, which starts at the root whether it has a leading slash or not.
 /// Symlinks count while they stay below the root.
 pub(super) fn open_dir(root: BorrowedFd<'_>, path: &[u8], absent: Absent) -> io::Result<OwnedFd> {
-    if let Some(dir) = lent(path) {
-        return dir;
-    }
     let mut levels: Vec<Vec<u8>> = Vec::new();
     push_components(&mut levels, path);
     levels.reverse();

@@ -1,26 +1,71 @@
 //! Users and groups: names of numbers, numbers of names, and who this process is.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use nix::unistd::{Gid, Group, Uid, User};
 
+/// Answers one question of a name converter (`uid 7`, `usr ann`): a line without its end.
+pub type Converter = Box<dyn FnMut(&[u8]) -> Option<Vec<u8>> + Send>;
+
+static CONVERTER: OnceLock<Mutex<Converter>> = OnceLock::new();
+
+/// From now on names and numbers are looked up by this. Only the first call counts.
+///
+/// Wire: protocol/doc/03-daemon.md#311-per-connection-set-up-and-hooks
+pub fn convert_by(converter: Converter) {
+    let _ = CONVERTER.set(Mutex::new(converter));
+}
+
+/// Asks the converter; nothing if there is none. A name that is no line is not asked for.
+fn ask(kind: &str, of: &[u8]) -> Option<Option<Vec<u8>>> {
+    let converter = CONVERTER.get()?;
+    if of.is_empty() || of.iter().any(u8::is_ascii_control) {
+        return Some(None);
+    }
+    let question = [kind.as_bytes(), b" ", of].concat();
+    let answer = converter.lock().unwrap_or_else(PoisonError::into_inner)(&question);
+    Some(answer.filter(|answer| !answer.is_empty()))
+}
+
+/// The same for a number: an answer that is none is a failure, never 0.
+fn ask_number(kind: &str, name: &[u8]) -> Option<Option<u32>> {
+    let answer = ask(kind, name)?;
+    let digits = |answer: Vec<u8>| {
+        let text = String::from_utf8(answer).ok()?;
+        text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+    };
+    Some(answer.and_then(digits))
+}
+
 /// Returns the name of a user.
 pub fn user_name(uid: u32) -> Option<Vec<u8>> {
+    if let Some(answer) = ask("uid", uid.to_string().as_bytes()) {
+        return answer;
+    }
     Some(User::from_uid(Uid::from_raw(uid)).ok()??.name.into_bytes())
 }
 
 /// Returns the name of a group.
 pub fn group_name(gid: u32) -> Option<Vec<u8>> {
+    if let Some(answer) = ask("gid", gid.to_string().as_bytes()) {
+        return answer;
+    }
     Some(Group::from_gid(Gid::from_raw(gid)).ok()??.name.into_bytes())
 }
 
 /// Returns the number of a user.
 pub fn user_id(name: &[u8]) -> Option<u32> {
+    if let Some(answer) = ask_number("usr", name) {
+        return answer;
+    }
     Some(User::from_name(std::str::from_utf8(name).ok()?).ok()??.uid.as_raw())
 }
 
 /// Returns the number of a group.
 pub fn group_id(name: &[u8]) -> Option<u32> {
+    if let Some(answer) = ask_number("grp", name) {
+        return answer;
+    }
     Some(Group::from_name(std::str::from_utf8(name).ok()?).ok()??.gid.as_raw())
 }
 

@@ -146,6 +146,12 @@ impl Dir {
         })
     }
 
+    /// Whether a member, or what it leads to, may be read.
+    pub fn may_read(&self, name: &[u8]) -> bool {
+        let access = |dir| rustix::fs::accessat(dir, name, rustix::fs::Access::READ_OK, AtFlags::EACCESS);
+        self.at(name).is_ok_and(|dir| access(dir).is_ok())
+    }
+
     /// Fails if the directory may not be searched, so that no member of it can be reached.
     pub fn check_search(&self) -> io::Result<()> {
         meta::of_member(self.held()?, b".").map(drop)

@@ -13,12 +13,13 @@ const fn served(row: Scenario) -> Scenario {
 
 pub(super) const ROWS: &[Scenario] = &[
     served(row(Absent, "-a --protocol=27")),
-    served(row(Older, "-ai --protocol=28 --delete")),
+    served(row(Older, "-a --protocol=28 --delete")),
     served(row(Older, "-ai --protocol=29 --delete")),
     served(row(Older, "-ai --protocol=30 --delete")),
     served(row(Older, "-ai --protocol=31 --delete")),
     served(row(Older, "-aHi --delete --stats")),
     served(row(Same, "-aii")),
+    served(row(Older, "-av --delete")),
     served(row(Older, "-avv --delete")),
     served(row(Older, "-avn --delete")),
     served(row(Older, "-aic --exclude=*.o")),
