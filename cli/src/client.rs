@@ -2,12 +2,14 @@
 //!
 //! Wire: protocol/doc/22-output.md#4-order-of-output-in-a-run
 
+mod batched;
+
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Instant;
 
-use suisei_engine::context::Reporter;
+use suisei_engine::context::{Batch, Reporter};
 use suisei_engine::ids::IdMap;
 use suisei_engine::link::{handshake, NoticePort};
 use suisei_engine::observe::Who;
@@ -15,9 +17,11 @@ use suisei_engine::run::{self, Begun, ForwardedNames, LocalChoice, Requested, St
 use suisei_engine::source::{Names, Separator, Source};
 use suisei_engine::tree::Wanted;
 use suisei_engine::{Context, Failure, TransferOptions};
+use suisei_protocol::batch::recorded_sums;
 use suisei_protocol::filter::{Rule, RuleFlags};
 use suisei_protocol::session::{local_sums, Direction, Session, Side};
 
+use crate::batch::Recording;
 use crate::exit::{copy_as, Code, Refusal};
 use crate::filters;
 use crate::named;
@@ -39,6 +43,8 @@ use crate::remote::spec::{Kind, Machine, Route};
 
 /// One run of a client.
 pub struct Client<'a> {
+    /// The argument vector, the program's name first.
+    pub words: &'a [Vec<u8>],
     /// What to do.
     pub plan: &'a Plan,
     /// Variables.
@@ -54,6 +60,8 @@ struct Inputs {
     rules: Vec<Rule>,
     /// A list of names on this machine.
     names: Option<Box<dyn BufRead + Send>>,
+    /// The batch file that is written.
+    recording: Option<Recording>,
 }
 
 /// How a run ended.
@@ -69,10 +77,10 @@ impl Client<'_> {
     pub fn run(&self) -> u8 {
         let started = Instant::now();
         let who = self.who();
-        let end = match self.inputs() {
-            Ok(inputs) => self.follow(inputs, started).map_err(|refusal| (refusal, who)),
-            Err(refusal) => Err((refusal, "client")),
-        };
+        let end = self.inputs().map_err(|refusal| (refusal, "client")).and_then(|mut inputs| {
+            inputs.recording = self.record().map_err(|refusal| (refusal, "Receiver"))?;
+            self.follow(inputs, started).map_err(|refusal| (refusal, who))
+        });
         let end = end.unwrap_or_else(|(refusal, who)| {
             if !refusal.text.is_empty() {
                 self.screen.lines(Channel::Err, &[refusal.text.as_slice(), b"\n"].concat());
@@ -134,7 +142,7 @@ impl Client<'_> {
     fn inputs(&self) -> Result<Inputs, Refusal> {
         let rules = filters::of_client(self.wishes(), self.environment, &self.screen)?;
         self.trace_rules(&rules);
-        Ok(Inputs { rules, names: self.open_names()? })
+        Ok(Inputs { rules, names: self.open_names()?, recording: None })
     }
 
     fn follow(&self, inputs: Inputs, started: Instant) -> Result<End, Refusal> {
@@ -142,6 +150,7 @@ impl Client<'_> {
             Route::Local { sources, destination } => {
                 self.local(inputs, sources, destination.as_deref(), started)
             }
+            Route::Replay { destination } => self.replay(inputs, destination, started),
             Route::Push { sources, machine, path } => self.push(inputs, sources, machine, path, started),
             Route::Pull { machine, paths, destination } => {
                 self.pull(inputs, machine, paths, destination.as_deref(), started)
@@ -151,7 +160,7 @@ impl Client<'_> {
 
     fn who(&self) -> &'static str {
         match &self.plan.route {
-            Route::Pull { .. } => "Receiver",
+            Route::Pull { .. } | Route::Replay { .. } => "Receiver",
             _ => "sender",
         }
     }
@@ -162,7 +171,7 @@ impl Client<'_> {
 
     fn local(
         &self,
-        Inputs { rules, names }: Inputs,
+        Inputs { rules, names, recording }: Inputs,
         sources: &[Vec<u8>],
         destination: Option<&[u8]>,
         started: Instant,
@@ -174,7 +183,10 @@ impl Client<'_> {
         };
         copy_as(wishes.typed.connect.copy_as.as_deref(), self.who())?;
         let options = wishes.transfer(rules, wishes.version, true);
-        let (transfer_sum, list_sum) = local_sums(wishes.sums()?, wishes.version);
+        let (transfer_sum, list_sum) = match recording {
+            Some(_) => recorded_sums(wishes.sums()?, wishes.version),
+            None => local_sums(wishes.sums()?, wishes.version),
+        };
         let seed = wishes.typed.delta.checksum_seed;
         let choice = LocalChoice { version: wishes.version, transfer_sum, list_sum, seed };
         let mut session = run::local_session(&options, choice);
@@ -184,24 +196,27 @@ impl Client<'_> {
             let words = [b".".to_vec(), path.to_vec()];
             self.screen.show_lines(Channel::Out, &command_words(None, &Machine::here(), path, &words));
         }
+        let batch = match recording {
+            Some(recording) => {
+                self.compress_record(&mut session)?;
+                self.begin_record(recording, &session, &options)?
+            }
+            None => Batch::None,
+        };
         let printer = self.printer(&session, &options, Way::In, "send");
         let ids = IdMap::new(options.preserve.numeric_ids, options.preserve.super_user);
         let observer = printer.clone();
-        let context = Arc::new(Context::new(
-            session,
-            options,
-            observer,
-            Reporter::Receiver,
-            ids,
-            self.interrupted.clone(),
-        ));
+        let interrupted = self.interrupted.clone();
+        let mut context = Context::new(session, options, observer, Reporter::Receiver, ids, interrupted);
+        context.batch = batch;
+        let context = Arc::new(context);
         let result = run::local(context.clone(), source, destination.unwrap_or(b"."));
         Ok(self.finish(&context, result, &printer, 0, started))
     }
 
     fn push(
         &self,
-        Inputs { rules, names }: Inputs,
+        Inputs { rules, names, recording }: Inputs,
         sources: &[Vec<u8>],
         machine: &Machine,
         path: &[u8],
@@ -209,7 +224,7 @@ impl Client<'_> {
     ) -> Result<End, Refusal> {
         let link = self.dial(machine, std::slice::from_ref(&path.to_vec()), Direction::Sending)?;
         let Some(link) = link else { return Ok(End { code: 0, who: "sender", explained: true }) };
-        self.converse(link, Direction::Sending, rules, started, |begun| {
+        self.converse(link, Direction::Sending, (rules, recording), started, |begun| {
             let source = match (begun.names, names) {
                 (Some(names), _) => Source::with_names(sources[0].clone(), names),
                 (None, Some(content)) => Source::with_names(sources[0].clone(), self.local_names(content)),
@@ -221,7 +236,7 @@ impl Client<'_> {
 
     fn pull(
         &self,
-        Inputs { rules, names }: Inputs,
+        Inputs { rules, names, recording }: Inputs,
         machine: &Machine,
         paths: &[Vec<u8>],
         destination: Option<&[u8]>,
@@ -230,7 +245,7 @@ impl Client<'_> {
         let names = names.map(read_names).transpose()?;
         let link = self.dial(machine, paths, Direction::Receiving)?;
         let Some(link) = link else { return Ok(End { code: 0, who: "Receiver", explained: true }) };
-        self.converse(link, Direction::Receiving, rules, started, |begun| {
+        self.converse(link, Direction::Receiving, (rules, recording), started, |begun| {
             let nul_separated = self.wishes().typed.select.from0;
             let requested = self.requested(machine, paths, names.as_deref());
             let charset = self.wishes().names_charset();
@@ -267,7 +282,7 @@ impl Client<'_> {
         &self,
         link: Link,
         direction: Direction,
-        rules: Vec<Rule>,
+        (rules, recording): (Vec<Rule>, Option<Recording>),
         started: Instant,
         transfer: impl FnOnce(Begun) -> Result<(), Failure>,
     ) -> Result<End, Refusal> {
@@ -282,6 +297,8 @@ impl Client<'_> {
         };
         let options = wishes.transfer(rules, session.version, false);
         let is_here = matches!(&self.plan.route, Route::Push { machine, .. } if machine.kind == Kind::Here);
+        let batch =
+            recording.map(|recording| self.begin_record(recording, &session, &options)).transpose()?;
         let (way, operation) = match direction {
             Direction::Sending if is_here => (Way::In, "send"),
             Direction::Sending => (Way::Out, "send"),
@@ -301,6 +318,7 @@ impl Client<'_> {
             notices: NoticePort::new(),
             interrupted: self.interrupted.clone(),
             stream,
+            record: batch.and_then(|batch| batch.record().cloned()),
             names_arrive: there && direction == Direction::Sending,
             names_in_utf8: wishes.protection == Protection::Secluded,
         };
@@ -339,8 +357,8 @@ impl Client<'_> {
         started: Instant,
     ) -> End {
         let speaker = match &self.plan.route {
-            Route::Pull { .. } if context.stats.listed.total() == 0 => "Receiver",
-            Route::Pull { .. } => "generator",
+            Route::Pull { .. } | Route::Replay { .. } if context.stats.listed.total() == 0 => "Receiver",
+            Route::Pull { .. } | Route::Replay { .. } => "generator",
             _ => "sender",
         };
         let who = printer.failed().map_or(speaker, role);
@@ -373,7 +391,12 @@ impl Client<'_> {
         if level >= 2 {
             text = summary::block(&context.stats, context.session.version, human);
         }
-        text += &summary::totals(&context.stats, started.elapsed().as_secs(), context.options.dry_run, human);
+        let kind = match context.options.dry_run {
+            true if context.options.batch_only => " (BATCH ONLY)",
+            true => " (DRY RUN)",
+            false => "",
+        };
+        text += &summary::totals(&context.stats, started.elapsed().as_secs(), kind, human);
         self.screen.finish();
         self.screen.lines(Channel::Out, text.as_bytes());
     }
@@ -435,6 +458,7 @@ impl Client<'_> {
                 links: options.preserve.links,
             },
             with_dirs: wishes.recursive || wishes.dirs,
+            replays: matches!(self.plan.route, Route::Replay { .. }),
         };
         // Captured: `t` for `-J`, too.
         let keeps_link_times = options.preserve.times;

@@ -11,6 +11,7 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
+pub mod batch;
 pub mod client;
 pub mod daemon;
 pub mod exit;
@@ -39,8 +40,8 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
     ExitCode::from(run(words))
 }
 
-fn run(words: Vec<OsString>) -> u8 {
-    let words = words.get(1..).unwrap_or_default();
+fn run(argv: Vec<OsString>) -> u8 {
+    let words = argv.get(1..).unwrap_or_default();
     let environment = Environment::of_process();
     if daemon::options::is_asked(words) {
         return daemon::run(words, &environment);
@@ -61,11 +62,12 @@ fn run(words: Vec<OsString>) -> u8 {
             server::run(&line, &environment, interrupted)
         }
         Ok(Intent::Run(plan)) => {
+            let argv: Vec<Vec<u8>> = argv.iter().map(|word| word.clone().into_vec()).collect();
             let screen = Arc::new(with_log(screen(&plan, interrupted.clone()), &plan));
             if let Err(refusal) = parse::refuse_not_yet(&plan.wishes.typed) {
                 return refuse(&refusal, &screen);
             }
-            client::Client { plan: &plan, environment: &environment, screen, interrupted }.run()
+            client::Client { words: &argv, plan: &plan, environment: &environment, screen, interrupted }.run()
         }
         Ok(Intent::Execute(words)) => refuse(&execute(&words), &plain(HighBytes::Escape)),
         Ok(Intent::Show(show)) => {

@@ -6,7 +6,7 @@ use crate::exit::Refusal;
 use crate::options::alias::{self, Aliases, Expanded};
 use crate::options::environment::Environment;
 use crate::options::iconv;
-use crate::options::meaning::{self, FilesFrom, Protection, Wishes};
+use crate::options::meaning::{self, BatchUse, FilesFrom, Protection, Wishes};
 use crate::options::parse;
 use crate::options::typed::{Append, Show, Typed};
 use crate::remote::spec::{self, Kind, Machine, Route};
@@ -74,7 +74,10 @@ pub fn plan(typed: Typed, environment: &Environment) -> Result<Option<Plan>, Ref
         None => "sender",
     };
     let said = |refusal: Refusal| refusal.said_by(who);
-    let route = spec::route(&wishes.typed.operands, old_args).map_err(said)?;
+    let route = match &wishes.batch {
+        BatchUse::Read(_) => replay_route(&wishes.typed.operands),
+        _ => spec::route(&wishes.typed.operands, old_args).map_err(said)?,
+    };
     check_files_from(&wishes, &route).map_err(said)?;
     check_connection(&wishes, &route).map_err(said)?;
     let (wishes, route) = with_two_ends(wishes, route, environment).map_err(said)?;
@@ -95,7 +98,8 @@ fn with_two_ends(
             }
             // No shell stands between the ends, and no wire that deltas would spare.
             wishes.protection = Protection::OldAll;
-            if wishes.whole_file.is_none() && wishes.typed.change.append == Append::Off {
+            let may_go_whole = !wishes.is_recorded() && wishes.typed.change.append == Append::Off;
+            if wishes.whole_file.is_none() && may_go_whole {
                 wishes.whole_file = Some(true);
                 wishes.typed.delta.whole_file = Some(true);
             }
@@ -105,10 +109,15 @@ fn with_two_ends(
     }
 }
 
+/// The last operand is the destination; what stood for sources in the recording run is not looked at.
+fn replay_route(operands: &[Vec<u8>]) -> Route {
+    Route::Replay { destination: operands.last().cloned().unwrap_or_default() }
+}
+
 fn check_files_from(wishes: &Wishes, route: &Route) -> Result<(), Refusal> {
     let Some(FilesFrom::There { host, .. }) = &wishes.files_from else { return Ok(()) };
     match route {
-        Route::Local { .. } => {
+        Route::Local { .. } | Route::Replay { .. } => {
             Err(Refusal::usage("--files-from cannot be remote when the transfer is local"))
         }
         Route::Push { machine, .. } | Route::Pull { machine, .. }
@@ -123,7 +132,7 @@ fn check_files_from(wishes: &Wishes, route: &Route) -> Result<(), Refusal> {
 fn check_connection(wishes: &Wishes, route: &Route) -> Result<(), Refusal> {
     let connect = &wishes.typed.connect;
     let (machine, by_shell) = match route {
-        Route::Local { .. } => (None, true),
+        Route::Local { .. } | Route::Replay { .. } => (None, true),
         Route::Push { machine, .. } | Route::Pull { machine, .. } => {
             (Some(machine), is_by_shell(wishes, machine))
         }

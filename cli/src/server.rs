@@ -31,16 +31,16 @@ use crate::named;
 use crate::options::environment::Environment;
 use crate::options::help;
 use crate::options::iconv;
-use crate::options::meaning::{self, FilesFrom, Wishes};
+use crate::options::meaning::{self, BatchUse, FilesFrom, Wishes};
 use crate::options::server_args::{self, ServerWords};
-use crate::options::typed::Stderr;
+use crate::options::typed::{Recorded, Stderr};
 use crate::output::escape::{escape, HighBytes};
 use crate::output::format::Scene;
 use crate::output::human::Human;
 use crate::output::itemize::{Detail, Style, Way};
 use crate::output::listing::Columns;
 use crate::output::log::{DryRuns, ItemLog, LogFile};
-use crate::output::{failure, final_line, logged_totals, Forwarder, Itemizes, ServerSettings};
+use crate::output::{cause, failure, final_line, logged_totals, Forwarder, Itemizes, ServerSettings};
 
 /// Runs a server to its end and returns the exit code. `line` is its command line without the
 /// program's name.
@@ -170,6 +170,7 @@ impl Server<'_> {
         paths: Vec<Vec<u8>>,
         stream: Stream,
     ) -> Result<u8, Refusal> {
+        self.check_batch(wishes)?;
         let mut offer = wishes.offer(Side::Server, self.direction, self.environment)?;
         offer.capabilities = capabilities;
         offer.agreed = self.terms.map(|terms| terms.version);
@@ -269,6 +270,7 @@ impl Server<'_> {
             interrupted: self.interrupted.clone(),
             stream,
             names_in_utf8: self.secluded,
+            record: None,
         })
     }
 
@@ -314,6 +316,27 @@ impl Server<'_> {
             }
         };
         settings
+    }
+
+    /// Only a client writes or reads batch files.
+    fn check_batch(&self, wishes: &Wishes) -> Result<(), Refusal> {
+        let change = &wishes.typed.change;
+        if matches!(change.write_batch, Some((_, Recorded::Too))) {
+            say(b"ignoring --write-batch option sent to server\n");
+        }
+        if change.read_batch.is_some() {
+            say(b"ignoring --read-batch option sent to server\n");
+        }
+        let is_alone = matches!(wishes.batch, BatchUse::Write(..));
+        if is_alone && self.direction == Direction::Sending {
+            // Stock finds out that it has no file when it writes to it.
+            let error = io::Error::from_raw_os_error(rustix::io::Errno::BADF.raw_os_error());
+            let failure = Failure::Record { bytes: 4, error };
+            let mut text = cause(Who::Sender, &failure);
+            text.pop();
+            return Err(Refusal::with_code(failure.exit_code(), text));
+        }
+        Ok(())
     }
 
     fn open(&self, path: &[u8], trust: &Trust) -> Result<File, Refusal> {

@@ -94,7 +94,7 @@ fn replay(case: &Case) -> Result<(Words, Option<Words>), Refusal> {
     let (machine, direction, paths) = match &plan.route {
         Route::Push { machine, path, .. } => (machine, Direction::Sending, vec![path.clone()]),
         Route::Pull { machine, paths, .. } => (machine, Direction::Receiving, paths.clone()),
-        Route::Local { .. } => return Err(Refusal::usage("local")),
+        Route::Local { .. } | Route::Replay { .. } => return Err(Refusal::usage("local")),
     };
     let server = server_args::write(&plan.wishes, direction, &paths, Far::Shell);
     let words = rsh::words(b"dump", &plan.wishes.typed.connect, machine, &server.line)?;

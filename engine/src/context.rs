@@ -8,6 +8,7 @@ use suisei_protocol::flist::{IoErrors, Ndx};
 use suisei_protocol::session::{Direction, Session};
 
 use crate::ids::IdMap;
+use crate::link::Record;
 use crate::observe::{Class, Event, Moment, Observer, Problem, What, Who};
 use crate::options::TransferOptions;
 use crate::stats::Stats;
@@ -31,6 +32,28 @@ pub const UNTRUSTED: &str = "refusing to follow a symlink owned by an untrusted 
     use --insecure-links locally or \"insecure links = yes\" in a daemon module \
     ONLY if every path component is trusted";
 
+/// Whether the run has to do with a batch file.
+#[derive(Debug, Clone, Default)]
+pub enum Batch {
+    /// It has not.
+    #[default]
+    None,
+    /// It is recorded in one.
+    Written(Record),
+    /// Its sender is one.
+    Read,
+}
+
+impl Batch {
+    /// Returns the record.
+    pub fn record(&self) -> Option<&Record> {
+        match self {
+            Batch::Written(record) => Some(record),
+            Batch::None | Batch::Read => None,
+        }
+    }
+}
+
 /// What all roles of one end share.
 pub struct Context {
     /// What both ends agreed on.
@@ -51,6 +74,8 @@ pub struct Context {
     pub xattr_store: xattrs::Store,
     /// Set by a signal handler: end soon, leave nothing behind.
     pub interrupted: Arc<AtomicBool>,
+    /// The batch file.
+    pub batch: Batch,
     io_errors: AtomicU8,
     transfer_error: AtomicBool,
     /// Names with their source prefix of what a local sender passes on; nothing if none is wanted.
@@ -80,6 +105,7 @@ impl Context {
             xattr_filters,
             xattr_store: xattrs::Store::default(),
             interrupted,
+            batch: Batch::None,
             io_errors: AtomicU8::new(0),
             transfer_error: AtomicBool::new(false),
         }

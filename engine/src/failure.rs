@@ -30,6 +30,14 @@ pub enum Failure {
         /// The reason.
         error: io::Error,
     },
+    /// The batch file cannot be written.
+    #[error("safe_write failed to write {bytes} bytes to batch file: {error}")]
+    Record {
+        /// Bytes that were to be written.
+        bytes: usize,
+        /// The reason.
+        error: io::Error,
+    },
     /// Neither direction moved for the whole timeout.
     #[error("io timeout after {} seconds -- exiting", .0.as_secs())]
     Timeout(Duration),
@@ -79,7 +87,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Protocol(error) => error.exit_code(),
-            Failure::PeerClosed { .. } => 12,
+            Failure::PeerClosed { .. } | Failure::Record { .. } => 12,
             Failure::Connection { .. } => 10,
             Failure::Timeout(_) => 30,
             Failure::PeerExit(code) => *code,

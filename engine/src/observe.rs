@@ -133,6 +133,8 @@ pub enum Note<'a> {
     /// `WARNING: X failed verification -- update STATE (will try again).` (info NAME1, or any
     /// itemizing); holds the state.
     FailedVerification(&'static str),
+    /// `(Skipping batched update for "X")`.
+    RecordSkipped,
     /// `backed up X to Y` (info BACKUP).
     BackedUp(&'a [u8]),
 }

@@ -36,6 +36,8 @@ pub struct TransferOptions {
     pub report: Report,
     /// `-n`: decide and report, change nothing.
     pub dry_run: bool,
+    /// `--only-write-batch`: a dry run of the receiving side, while data moves as in any other.
+    pub batch_only: bool,
 }
 
 /// What takes part in a transfer.

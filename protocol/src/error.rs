@@ -175,6 +175,14 @@ pub enum PeerIncompatible {
     /// The peer's version int is outside 27..=40, or is shell chatter.
     #[error("protocol version mismatch -- is your shell clean?\n(see the rsync manpage for an explanation)")]
     Version(i32),
+    /// A batch file of a later version.
+    #[error("The protocol version in the batch file is too new ({found} > {newest}).")]
+    NewBatch {
+        /// The version in the file.
+        found: i32,
+        /// Our own.
+        newest: u8,
+    },
     /// A feature needs a newer protocol than the one agreed.
     #[error("{feature} requires protocol {needed} or higher (negotiated {agreed}).")]
     Feature {
@@ -225,7 +233,7 @@ impl PeerIncompatible {
     pub fn exit_code(&self) -> u8 {
         match self {
             PeerIncompatible::Version(_) | PeerIncompatible::Feature { .. } => 2,
-            PeerIncompatible::Lacks(_) => 2,
+            PeerIncompatible::NewBatch { .. } | PeerIncompatible::Lacks(_) => 2,
             PeerIncompatible::NoChoice { .. }
             | PeerIncompatible::NoDigest(_)
             | PeerIncompatible::Refused { .. } => 4,

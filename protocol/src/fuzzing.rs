@@ -12,6 +12,7 @@ use bytes::Bytes;
 pub use codec::{flist, to_receiver, to_sender};
 pub use tokens::{filter_list, sum_head, tokens_lz4, tokens_none, tokens_zlib, tokens_zlibx, tokens_zstd};
 
+use crate::batch::BatchHeader;
 use crate::error::Error;
 use crate::mux::{Demux, Frame, Notice};
 use crate::session::{
@@ -27,7 +28,7 @@ use crate::wire::{put_longint, put_varint, put_varlong, NdxCoder, Reader};
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its file and of its corpus.
-pub const TARGETS: [(&str, Target); 16] = [
+pub const TARGETS: [(&str, Target); 17] = [
     ("integers", integers),
     ("ndx", ndx),
     ("demux", demux),
@@ -44,7 +45,23 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("tokens_zstd", tokens_zstd),
     ("tokens_lz4", tokens_lz4),
     ("filter_list", filter_list),
+    ("batch", batch),
 ];
+
+/// A batch file: its head, and what follows as a replay reads it. The first byte chooses the layout
+/// as [`session`] does; bit 0 stands for zlib.
+pub fn batch(input: &[u8]) {
+    let Some((&choice, bytes)) = input.split_first() else { return };
+    let mut reader = Reader::new(bytes);
+    let Ok(header) = BatchHeader::decode(&mut reader, Version::NEWEST) else { return };
+    let mut head = Vec::new();
+    BatchHeader::put_flags(header.flags, &mut head);
+    let compressor = if choice & 1 != 0 { Compressor::Zlib } else { Compressor::None };
+    let session = header.session(None, compressor, session(choice).layout);
+    BatchHeader::put_session(&session, &mut head);
+    assert_eq!(BatchHeader::decode(&mut Reader::new(&head), Version::NEWEST), Ok(header));
+    codec::replay(&session, &bytes[reader.consumed()..]);
+}
 
 /// Returns the session that a byte chooses: bits 0 and 1 side and direction, bits 2 to 4 the
 /// version, bit 5 `--remove-source-files`, bit 6 incremental recursion, bit 7 a rich layout (with
@@ -193,6 +210,7 @@ fn handshake(side: Side, input: &[u8]) {
         checksum_list: None,
         compress_list: None,
         charset: None,
+        recorded: false,
         layout: Layout::default(),
         needs: None,
     };

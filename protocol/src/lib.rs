@@ -5,6 +5,7 @@
 //! append to a `Vec<u8>`. Every count that a peer names passes [`limits`] before it sizes an
 //! allocation. The format itself is described in `protocol/doc/`.
 
+pub mod batch;
 pub mod charset;
 pub mod codec;
 pub mod error;

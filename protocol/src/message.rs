@@ -46,7 +46,7 @@ pub enum ToSender {
 
 /// Sender to receiver. `L` is what a sender on the same machine can hand over instead of bytes;
 /// on the wire it is [`Infallible`], so it cannot even be constructed there.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum ToReceiver<L = Infallible> {
     /// A file list: the first, or one directory's.
     Segment(Arc<Segment>),
@@ -113,6 +113,8 @@ pub enum FromReceiver {
     ListEnd,
     /// A wanted file is finished.
     Finished(Ndx, Fate),
+    /// A batch file goes on only when so many segments are walked.
+    Walk(u32),
     /// The sender's echo of the n-th `Done`, counted from 1.
     DoneSeen(u32),
 }

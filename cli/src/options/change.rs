@@ -4,7 +4,7 @@
 
 use super::number::int;
 use super::row::{flag, valued, Row};
-use super::typed::{Append, BasisKind, During, Remove};
+use super::typed::{Append, BasisKind, During, Recorded, Remove};
 
 /// The rows.
 pub const ROWS: &[Row] = &[
@@ -156,7 +156,16 @@ pub const ROWS: &[Row] = &[
         Ok(())
     })
     .not_yet(),
-    valued("write-batch", "FILE", "record the transfer in FILE too", |_, _| Ok(())).not_yet(),
-    valued("only-write-batch", "FILE", "record it, change nothing", |_, _| Ok(())).not_yet(),
-    valued("read-batch", "FILE", "replay a recorded transfer", |_, _| Ok(())).not_yet(),
+    valued("write-batch", "FILE", "record the transfer in FILE too", |t, g| {
+        t.change.write_batch = Some((g.value.to_vec(), Recorded::Too));
+        Ok(())
+    }),
+    valued("only-write-batch", "FILE", "record it, change nothing", |t, g| {
+        t.change.write_batch = Some((g.value.to_vec(), Recorded::Only));
+        Ok(())
+    }),
+    valued("read-batch", "FILE", "replay a recorded transfer", |t, g| {
+        t.change.read_batch = Some(g.value.to_vec());
+        Ok(())
+    }),
 ];

@@ -9,12 +9,14 @@ use suisei_protocol::session::{SumChoice, SumName, Version};
 
 use super::environment::Environment;
 use super::iconv::{self, Conversion};
-use super::typed::{Append, Recursive, Typed};
+use super::typed::{Append, Recorded, Recursive, Remove, Typed};
 use crate::exit::{Code, Refusal};
 use crate::output::info::{DebugLevels, InfoLevels};
 
 /// Where `--delay-updates` keeps its files if nothing else was named.
 const DELAY_DIR: &[u8] = b".~tmp~";
+/// Longest name of a batch file.
+const BATCH_NAME_MAX: usize = 256;
 
 /// Where the file of `--files-from` is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +94,19 @@ pub struct Wishes {
     pub version: Version,
     /// `--iconv`: the charset of this end's names.
     pub conversion: Option<Conversion>,
+    /// What the run has to do with a batch file.
+    pub batch: BatchUse,
+}
+
+/// What a run has to do with a batch file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BatchUse {
+    /// Nothing.
+    None,
+    /// It is recorded in one. A server only hears whether nothing else is done.
+    Write(Vec<u8>, Recorded),
+    /// It replays one.
+    Read(Vec<u8>),
 }
 
 /// Works out what was typed.
@@ -99,7 +114,8 @@ pub fn resolve(mut typed: Typed, environment: &Environment) -> Result<Wishes, Re
     iconv::default(&mut typed, environment);
     let conversion = iconv::here(&typed, environment)?;
     let files_from = typed.select.files_from.as_deref().map(files_from);
-    let listing = typed.select.list_only || (typed.operands.len() <= 1 && !typed.connect.server);
+    let is_alone = typed.operands.len() <= 1 && !typed.connect.server && typed.change.read_batch.is_none();
+    let listing = typed.select.list_only || is_alone;
     let recursive = match typed.select.recursive {
         Recursive::Explicit => true,
         Recursive::Archive => files_from.is_none(),
@@ -134,6 +150,7 @@ pub fn resolve(mut typed: Typed, environment: &Environment) -> Result<Wishes, Re
         None => None,
     };
     let version = version(&typed)?;
+    let batch = batch(&typed)?;
     let relative = typed.select.relative.unwrap_or(files_from.is_some());
     Ok(Wishes {
         recursive,
@@ -158,7 +175,37 @@ pub fn resolve(mut typed: Typed, environment: &Environment) -> Result<Wishes, Re
         format,
         version,
         conversion,
+        batch,
         typed,
+    })
+}
+
+fn batch(typed: &Typed) -> Result<BatchUse, Refusal> {
+    let (write, read) = (&typed.change.write_batch, &typed.change.read_batch);
+    let refused = |text: &str| Err(Refusal::usage(text));
+    if typed.connect.server {
+        return Ok(match write {
+            Some((name, Recorded::Only)) => BatchUse::Write(name.clone(), Recorded::Only),
+            _ => BatchUse::None,
+        });
+    }
+    if write.is_some() && read.is_some() {
+        return refused("rsync: --write-batch and --read-batch can not be used together");
+    }
+    if read.is_some() && typed.select.files_from.is_some() {
+        return refused("rsync: --read-batch cannot be used with --files-from");
+    }
+    if read.is_some() && typed.change.remove != Remove::Nothing {
+        return refused("rsync: --read-batch cannot be used with --remove-source-files");
+    }
+    let name = read.as_ref().or(write.as_ref().map(|(name, _)| name));
+    if name.is_some_and(|name| name.len() > BATCH_NAME_MAX) {
+        return refused("rsync: the batch-file name must be 256 characters or less.");
+    }
+    Ok(match (write, read) {
+        (_, Some(name)) => BatchUse::Read(name.clone()),
+        (Some((name, what)), _) if !typed.change.dry_run => BatchUse::Write(name.clone(), *what),
+        _ => BatchUse::None,
     })
 }
 

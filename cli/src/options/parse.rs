@@ -91,6 +91,35 @@ pub fn refuse_not_yet(typed: &Typed) -> Result<(), Refusal> {
     }
 }
 
+/// Whether the word behind an option is its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arity {
+    /// It is not.
+    Complete,
+    /// It is.
+    NextWord,
+}
+
+/// Returns the arity of a word that was parsed; nothing if it is an operand.
+pub fn arity(word: &[u8]) -> Option<Arity> {
+    let takes_next = match word {
+        [b'-', b'-', name @ ..] if !name.is_empty() => {
+            rows().any(|row| row.value.is_some() && row.long_names().any(|known| known.as_bytes() == name))
+        }
+        [b'-', letters @ ..] if !letters.is_empty() => {
+            let takes_value = |letter: &&u8| {
+                rows().any(|row| {
+                    row.value.is_some() && row.short.is_some_and(|s| s as u32 == u32::from(**letter))
+                })
+            };
+            let first = letters.iter().position(|letter| takes_value(&letter));
+            first.is_some_and(|at| at + 1 == letters.len())
+        }
+        _ => return None,
+    };
+    Some(if takes_next { Arity::NextWord } else { Arity::Complete })
+}
+
 fn on_id(index: usize) -> String {
     format!("+{index}")
 }

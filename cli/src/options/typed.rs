@@ -154,6 +154,18 @@ pub struct Change {
     pub write_devices: bool,
     pub copy_devices: bool,
     pub basis_dirs: Vec<(BasisKind, Vec<u8>)>,
+    /// `--write-batch` or `--only-write-batch`: the last one counts.
+    pub write_batch: Option<(Vec<u8>, Recorded)>,
+    pub read_batch: Option<Vec<u8>>,
+}
+
+/// What is done beside recording a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// `--write-batch`: everything.
+    Too,
+    /// `--only-write-batch`: nothing.
+    Only,
 }
 
 /// `--delete-during` and `--delete-delay`.

@@ -13,11 +13,13 @@ use suisei_engine::sys::identity::Identity;
 use suisei_engine::tree::Trust;
 use suisei_protocol::charset::Charset;
 use suisei_protocol::filter::Rule;
-use suisei_protocol::session::{Capabilities, CompressWish, Direction, Offer, Side, SumChoice, Version};
+use suisei_protocol::session::{
+    Capabilities, CompressWish, Direction, Layout, Offer, Side, SumChoice, Version,
+};
 
 use super::environment::Environment;
-use super::meaning::{misuse, Protection, Wishes};
-use super::typed::{Append, During, Remove, Stderr};
+use super::meaning::{misuse, BatchUse, Protection, Wishes};
+use super::typed::{Append, During, Recorded, Remove, Stderr};
 use crate::exit::Refusal;
 use crate::output::format::Format;
 use crate::output::info::Info;
@@ -107,7 +109,8 @@ impl Wishes {
             },
             place: self.placement(),
             delta: engine::Delta {
-                whole_file: self.whole_file.unwrap_or(local) && t.change.append == Append::Off,
+                whole_file: self.whole_file.unwrap_or(local && !self.is_recorded())
+                    && t.change.append == Append::Off,
                 block_size: Some(t.delta.block_size).filter(|&size| size > 0),
             },
             limits: Limits {
@@ -124,8 +127,37 @@ impl Wishes {
                 long_names: self.has_escape(b"f") || self.logs_escape(b"f"),
             },
             trust: self.trust(),
-            dry_run: t.change.dry_run,
+            dry_run: t.change.dry_run || self.records_only(),
+            batch_only: !t.change.dry_run && self.records_only(),
         }
+    }
+
+    /// Whether this client's run is recorded in a batch file.
+    pub fn is_recorded(&self) -> bool {
+        matches!(self.batch, BatchUse::Write(..)) && !self.typed.connect.server
+    }
+
+    /// Whether data goes into a batch file only.
+    fn records_only(&self) -> bool {
+        matches!(self.batch, BatchUse::Write(_, Recorded::Only))
+    }
+
+    /// Whether a sender keeps data to its batch file: a client does, and its server knows.
+    pub fn withholds(&self, side: Side, direction: Direction) -> bool {
+        let sends = matches!(
+            (side, direction),
+            (Side::Client, Direction::Sending) | (Side::Server, Direction::Receiving)
+        );
+        sends && self.records_only() && !self.typed.change.dry_run
+    }
+
+    /// Returns whether and how content is compressed.
+    pub fn compress_wish(&self) -> Result<CompressWish, Refusal> {
+        Ok(match &self.compressor {
+            _ if !self.compress => CompressWish::Off,
+            None => CompressWish::Negotiate,
+            Some(name) => CompressWish::parse(name).map_err(misuse)?,
+        })
     }
 
     fn reports_all_items(&self) -> bool {
@@ -274,17 +306,14 @@ impl Wishes {
             capabilities: self.capabilities(direction),
             recursion: allows_incremental(&options, direction),
             sums: self.sums()?,
-            compress: match &self.compressor {
-                _ if !self.compress => CompressWish::Off,
-                None => CompressWish::Negotiate,
-                Some(name) => CompressWish::parse(name).map_err(misuse)?,
-            },
+            compress: self.compress_wish()?,
             compress_level: self.typed.delta.compress_level,
             seed: self.typed.delta.checksum_seed,
             checksum_list: text("RSYNC_CHECKSUM_LIST"),
             compress_list: text("RSYNC_COMPRESS_LIST"),
+            recorded: self.is_recorded() && side == Side::Client,
             charset: self.conversion.as_ref().map(|conversion| conversion.charset),
-            layout: layout(&options),
+            layout: Layout { withheld: self.withholds(side, direction), ..layout(&options) },
             needs: needs(&options),
         })
     }

@@ -45,6 +45,8 @@ pub struct Settings {
     pub columns: Columns,
     /// Whether directories take part (`-r`, `-d`): without them no list header is printed.
     pub with_dirs: bool,
+    /// Whether a batch file is replayed.
+    pub replays: bool,
 }
 
 /// The client's observer.
@@ -181,12 +183,13 @@ impl Printer {
     }
 
     /// Below 29 items without data come from the generator: with the format where that runs in this
-    /// process, else (a local run has stock's other process there) as names.
+    /// process, else (a local run has stock's other process there) as names. A replay has no format for them.
     fn old_item(&self, report: &ItemReport<'_>) {
         let names = self.settings.info.of(Info::Name);
         let flags = report.item.flags;
         let itemizing = self.settings.format.as_ref().filter(|format| format.has(b"i"));
         let format = match (itemizing, self.direction) {
+            (Some(_), _) if self.settings.replays => return,
             (Some(format), Direction::Receiving) if self.is_worth_a_line(report) => format,
             (Some(_), Direction::Receiving) => return,
             (_, Direction::Sending) if names >= 1 => &self.plain_format,

@@ -38,8 +38,8 @@ pub fn block(stats: &Stats, version: Version, human: Human) -> String {
     text
 }
 
-/// Returns the two lines, the leading blank line included.
-pub fn totals(stats: &Stats, seconds: u64, dry_run: bool, human: Human) -> String {
+/// Returns the two lines, the leading blank line included. `kind` ends them: ` (DRY RUN)`, ` (BATCH ONLY)` or nothing.
+pub fn totals(stats: &Stats, seconds: u64, kind: &str, human: Human) -> String {
     let (sent, received) = (stats.bytes_written.value(), stats.bytes_read.value());
     let moved = (sent + received) as f64;
     let total = stats.total_size.value();
@@ -52,7 +52,7 @@ pub fn totals(stats: &Stats, seconds: u64, dry_run: bool, human: Human) -> Strin
         human.decimal(rate, 2),
         human.bytes(total),
         human.min(Human::Grouped).fixed(speedup, 2),
-        if dry_run { " (DRY RUN)" } else { "" }
+        kind
     )
 }
 
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn totals_have_stocks_columns() {
         assert_eq!(
-            totals(&stats(), 0, false, Human::Grouped),
+            totals(&stats(), 0, "", Human::Grouped),
             "\nsent 48,106 bytes  received 90 bytes  96,392.00 bytes/sec\ntotal size is 47,791  speedup is 0.99\n"
         );
     }

@@ -107,7 +107,7 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels, itemizes: It
         }
         Note::NonRegular => levels.of(Info::Nonreg) >= 1,
         Note::Adjusted => levels.of(Info::Name) >= 2,
-        Note::SkippingDirectory | Note::NotEmpty => true,
+        Note::SkippingDirectory | Note::NotEmpty | Note::RecordSkipped => true,
         Note::MountPoint => levels.of(Info::Mount) >= 1,
         Note::SenderRemoved => levels.of(Info::Remove) >= 1,
         Note::UnsafeLinkIgnored(_) => levels.of(Info::Name) >= 1,
@@ -133,6 +133,7 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels, itemizes: It
         Note::Adjusted => name.to_vec(),
         Note::NonRegular => [b"skipping non-regular file \"", name, b"\""].concat(),
         Note::SkippingDirectory => [b"skipping directory ", name].concat(),
+        Note::RecordSkipped => [b"(Skipping batched update for \"", name, b"\")"].concat(),
         Note::NotEmpty => [b"cannot delete non-empty directory: ", name].concat(),
         Note::MountPoint => [b"cannot delete mount point: ", name].concat(),
         Note::SenderRemoved => [b"sender removed ", name].concat(),
@@ -263,6 +264,12 @@ pub fn cause(who: Who, failure: &Failure) -> Vec<u8> {
         }
         Failure::Connection { call, error } => {
             format!("rsync: [{name}] {call} error: {}\n", reason(error))
+        }
+        Failure::Record { bytes, error } => {
+            format!(
+                "rsync: [{name}] safe_write failed to write {bytes} bytes to batch file: {}\n",
+                reason(error)
+            )
         }
         Failure::Protocol(error @ (WireError::PeerIncompatible(_) | WireError::Misuse(_))) => {
             format!("{error}\n")

@@ -135,6 +135,11 @@ pub enum Route {
         /// Where to; nothing lists.
         destination: Option<Vec<u8>>,
     },
+    /// From a batch file to here.
+    Replay {
+        /// Where to.
+        destination: Vec<u8>,
+    },
     /// From here to another machine.
     Push {
         /// What to copy.

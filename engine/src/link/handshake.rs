@@ -134,6 +134,7 @@ mod tests {
             checksum_list: None,
             compress_list: None,
             charset: None,
+            recorded: false,
             layout: Layout::default(),
             needs: None,
         }

@@ -2,6 +2,9 @@
 
 use std::convert::Infallible;
 use std::fs::File;
+use std::sync::mpsc::Sender;
+
+use suisei_protocol::message::FromReceiver;
 
 use crate::Failure;
 
@@ -24,6 +27,9 @@ pub trait Inbox<M> {
         false
     }
 
+    /// Takes the way to the generator, for a link that has to hurry it.
+    fn hurry_by(&mut self, _generator: Sender<FromReceiver>) {}
+
     /// Returns the raw bytes read so far, for `%b` and `%c`; 0 where nothing is decoded.
     fn bytes_read(&self) -> u64 {
         0
@@ -37,6 +43,11 @@ pub trait Outbox<M> {
 
     /// Makes sure that everything queued is on its way. Call before waiting on an [`Inbox`].
     fn flush(&mut self) -> Result<(), Failure>;
+
+    /// Says that every entry of one more segment was decided on.
+    fn walked(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Hands over the bytes of a matched block, right after its `Token::Copy` was sent, if
     /// [`Outbox::wants_history`].

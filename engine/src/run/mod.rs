@@ -6,22 +6,25 @@
 //! Wire: protocol/doc/02-session-start.md#26-end-of-session
 
 mod names;
+mod replay;
 mod rules;
 mod session;
 mod start;
 mod weight;
 
+use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use suisei_protocol::message::{ToReceiver, ToSender};
-use suisei_protocol::session::{Session, Side};
+use suisei_protocol::session::{Direction, Session, Side};
 
-use crate::context::Reporter;
+use crate::context::{Batch, Reporter};
 use crate::ids::IdMap;
-use crate::link::{self, Connection, Handover, Inbox, NoticePort, Opening, Outbox, Stream};
+use crate::link::{self, Connection, Handover, Inbox, LocalOutbox, LocalSource, NoticePort, Opening, Outbox};
+use crate::link::{Record, Recorder, Stream};
 use crate::observe::{Event, Observer, Who};
 use crate::roles::receiver::requested::Checked;
 use crate::roles::{generator, receiver, sender};
@@ -32,6 +35,7 @@ use crate::{Context, Failure, TransferOptions};
 
 pub use crate::roles::receiver::requested::Requested;
 pub use names::ForwardedNames;
+pub use replay::replaying;
 pub use session::{allows_incremental, layout, local_session, needs, LocalChoice};
 
 /// Requests that wait for a local sender.
@@ -57,6 +61,8 @@ pub struct Start {
     pub interrupted: Arc<AtomicBool>,
     /// Bytes to and from the peer, as the handshake left them.
     pub stream: Stream,
+    /// Where the run is recorded.
+    pub record: Option<Record>,
     /// Whether the peer forwards the names of `--files-from` to this (sending) end.
     pub names_arrive: bool,
     /// Whether those names come in UTF-8 (`--iconv` with `-s`).
@@ -104,6 +110,7 @@ pub fn begin(start: Start) -> Result<Begun, Failure> {
         }
     }
     connection.listen();
+    let session_receives = session.direction == Direction::Receiving;
     let names = match names {
         Ok(names) => names,
         Err(failure) => {
@@ -113,6 +120,8 @@ pub fn begin(start: Start) -> Result<Begun, Failure> {
     };
     let mut context = Context::new(session, options, observer, reporter, ids, interrupted);
     context.stats = stats;
+    connection.record(start.record.clone().filter(|_| session_receives));
+    context.batch = start.record.map_or(Batch::None, Batch::Written);
     Ok(Begun { context: Arc::new(context), connection, names })
 }
 
@@ -167,16 +176,33 @@ pub fn local(ctx: Arc<Context>, source: Source, destination: &[u8]) -> Result<()
             return Err(failure);
         }
     }
+    match ctx.batch.record() {
+        None => joined(&ctx, source, destination, |source: &LocalSource| source.size, Ok),
+        // A file handed over would leave nothing to record.
+        Some(record) => {
+            let recorded = |outbox| Recorder::new(&ctx.session, outbox, record.clone());
+            joined(&ctx, source, destination, |never: &Infallible| match *never {}, recorded)
+        }
+    }
+}
+
+/// Runs three roles on typed links; `tee` wraps the sender's outbox.
+fn joined<L: Handover, O: Outbox<ToReceiver<L>> + Send>(
+    ctx: &Context,
+    source: Source,
+    destination: &[u8],
+    size_of: fn(&L) -> u64,
+    tee: impl FnOnce(LocalOutbox<ToReceiver<L>>) -> Result<O, Failure>,
+) -> Result<(), Failure> {
     crate::sys::users::umask();
-    let ctx = &*ctx;
     let first = FirstFailure::default();
     let (written, read) = (ctx.stats.clone(), ctx.stats.clone());
     let (to_receiver, replies) = link::local(LOCAL_REPLIES, ctx.interrupted.clone(), move |message| {
-        let bytes = weight::of_reply(message);
+        let bytes = weight::of_reply(message, size_of);
         written.bytes_written.add(bytes);
         bytes
     });
-    let mut to_receiver = to_receiver.limited(ctx.options.limits.bytes_per_second);
+    let mut to_receiver = tee(to_receiver.limited(ctx.options.limits.bytes_per_second))?;
     let (requests_out, mut requests) = link::local(LOCAL_REQUESTS, ctx.interrupted.clone(), move |message| {
         let bytes = weight::of_request(message);
         read.bytes_read.add(bytes);
@@ -190,16 +216,18 @@ pub fn local(ctx: Arc<Context>, source: Source, destination: &[u8]) -> Result<()
         });
         receiving_side(ctx, replies, requests_out, destination, &|who, end| first.note(who, end), || Ok(()));
     });
-    let Some((who, failure)) = first.into_inner() else { return Ok(()) };
-    ctx.report(Event::Failed { who, failure: &failure });
-    Err(failure)
+    first.into_end(ctx)
 }
 
 /// Sends to a peer: the client of a push, or the server of a pull.
 pub fn sending(ctx: Arc<Context>, mut connection: Connection, source: Source) -> Result<(), Failure> {
-    let end = connection
-        .sender_ends()
-        .and_then(|(mut inbox, mut outbox)| sender::run(&ctx, source, &mut inbox, &mut outbox));
+    let end = connection.sender_ends().and_then(|(mut inbox, mut outbox)| match ctx.batch.record() {
+        None => sender::run(&ctx, source, &mut inbox, &mut outbox),
+        Some(record) => {
+            let mut outbox = Recorder::new(&ctx.session, outbox, record.clone())?;
+            sender::run(&ctx, source, &mut inbox, &mut outbox)
+        }
+    });
     if let Err(failure) = end {
         connection.fail(Who::Sender, failure);
     }
@@ -275,6 +303,7 @@ fn receiving_side<L: Handover>(
         }
     };
     let (to_generator, from_receiver) = channel();
+    inbox.hurry_by(to_generator.clone());
     thread::scope(|scope| {
         let destination = &destination;
         scope.spawn(move || {
@@ -318,7 +347,11 @@ impl FirstFailure {
         }
     }
 
-    fn into_inner(self) -> Option<(Who, Failure)> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// Reports the failure, if there was one.
+    fn into_end(self, ctx: &Context) -> Result<(), Failure> {
+        let first = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Some((who, failure)) = first else { return Ok(()) };
+        ctx.report(Event::Failed { who, failure: &failure });
+        Err(failure)
     }
 }

@@ -3,9 +3,10 @@
 //! Wire: protocol/doc/11-incremental-recursion.md#look-ahead
 
 use std::collections::VecDeque;
+use std::sync::mpsc::Sender;
 
 use suisei_protocol::error::PeerMisbehaved;
-use suisei_protocol::message::ToReceiver;
+use suisei_protocol::message::{FromReceiver, ToReceiver};
 use suisei_protocol::session::{Direction, Recursion, Side};
 
 use crate::context::Reporter;
@@ -142,6 +143,10 @@ impl<L, I: Inbox<ToReceiver<L>>> Inbox<ToReceiver<L>> for Replayed<'_, L, I> {
 
     fn wants_history(&self) -> bool {
         self.inner.wants_history()
+    }
+
+    fn hurry_by(&mut self, generator: Sender<FromReceiver>) {
+        self.inner.hurry_by(generator);
     }
 
     fn bytes_read(&self) -> u64 {

@@ -4,8 +4,6 @@
 use suisei_protocol::message::{ToReceiver, ToSender};
 use suisei_protocol::transfer::{Item, Token};
 
-use crate::link::LocalSource;
-
 /// Flags, lengths, size, time and mode of a list entry, some of which repeat.
 const ENTRY: u64 = 12;
 /// Index and item flags.
@@ -15,7 +13,8 @@ const TOKEN: u64 = 4;
 const SUM: u64 = 16;
 const LITERAL: u64 = 32 << 10;
 
-pub(super) fn of_reply(message: &ToReceiver<LocalSource>) -> u64 {
+/// `size_of`: the size of a source that is handed over.
+pub(super) fn of_reply<L>(message: &ToReceiver<L>, size_of: fn(&L) -> u64) -> u64 {
     match message {
         ToReceiver::Segment(segment) => {
             segment.iter().map(|(_, entry)| ENTRY + entry.path().name().len() as u64).sum()
@@ -24,7 +23,7 @@ pub(super) fn of_reply(message: &ToReceiver<LocalSource>) -> u64 {
         ToReceiver::Begin { item, .. } => of_item(item) + HEAD,
         ToReceiver::Token(Token::Literal(data)) => literal(data.len() as u64),
         ToReceiver::Token(Token::Copy(_)) => TOKEN,
-        ToReceiver::Local(source) => literal(source.size),
+        ToReceiver::Local(source) => literal(size_of(source)),
         ToReceiver::End { .. } => TOKEN + SUM,
         _ => 1,
     }

@@ -125,6 +125,15 @@ pub fn open_private(path: &[u8]) -> io::Result<File> {
     open_for_writing(path, OFlags::RDWR, 0o600)
 }
 
+/// Opens a file at an operator's path for writing, emptied, or made with this mode: a record.
+pub fn create_file(path: &[u8], mode: u32, trust: &Trust) -> io::Result<File> {
+    let access = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    let flags = access | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    #[allow(clippy::useless_conversion)]
+    let mode = Mode::from_raw_mode(mode.try_into().unwrap_or(0o600));
+    at_last_name(None, path, trust, &|dir, name| openat(dir, name, flags, mode)).map(File::from)
+}
+
 /// The last component may be no symlink at all, unless root or this user owns it.
 fn open_for_writing(path: &[u8], access: OFlags, mode: u32) -> io::Result<File> {
     let flags = access | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;

@@ -324,6 +324,7 @@ impl Remote {
             checksum_list: None,
             compress_list: None,
             charset: None,
+            recorded: false,
             layout: run::layout(&self.options),
             needs: None,
         }
@@ -394,6 +395,7 @@ impl Remote {
             Side::Server => Arc::new(Server { log: log.clone(), notices: notices.clone() }),
         };
         let begun = run::begin(Start {
+            record: None,
             session,
             options,
             observer,

@@ -77,7 +77,7 @@ impl ToReceiverEncoder {
             ToReceiver::Item { ndx, item } => self.put_item(ndx, &item, out)?,
             ToReceiver::Begin { ndx, item, head } => {
                 self.put_item(ndx, &item, out)?;
-                if !self.session.layout.dry_run {
+                if self.session.carries_data() {
                     head.encode(out);
                 }
             }
@@ -441,7 +441,7 @@ impl ToReceiverDecoder {
             return Err(PeerMisbehaved::LatePhase(2));
         }
         self.live.find_for_transfer(ndx)?;
-        if self.session.layout.dry_run {
+        if !self.session.carries_data() {
             return Ok(Some(ToReceiver::Begin { ndx, item, head: SumHead::default() }));
         }
         self.state = State::ExpectSumHead(ndx, item);

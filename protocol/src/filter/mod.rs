@@ -8,4 +8,4 @@ mod wire;
 
 pub use parse::{Directive, OldKind, RuleError};
 pub use rule::{Rule, RuleFlags, RuleKind};
-pub use wire::{decode_text, put_texts, texts_for_server};
+pub use wire::{decode_text, put_texts, texts_for_replay, texts_for_server};

@@ -54,6 +54,32 @@ pub fn texts_for_server(
     Ok(texts)
 }
 
+/// Returns the texts of a client's rules for the script that replays a recorded run. Those of the
+/// option `-C` are left out: the option itself stands in the script. `direction` is the client's.
+///
+/// Wire: protocol/doc/04-batch-and-files-from.md#45-the-sh-script
+pub fn texts_for_replay(rules: &[Rule], direction: Direction, version: Version) -> Vec<Vec<u8>> {
+    let route = Route { direction: Direction::Sending, version: Version::NEWEST, delete_excluded: false };
+    let mut texts = Vec::new();
+    let mut in_cvs_list = false;
+    for rule in rules.iter().filter(|rule| !rule.flags.contains(RuleFlags::CVS | RuleFlags::BUILT_IN)) {
+        let is_cvs = rule.flags.contains(RuleFlags::CVS) && rule.kind != RuleKind::DirMerge;
+        let repeated = std::mem::replace(&mut in_cvs_list, is_cvs);
+        if is_cvs && repeated {
+            continue;
+        }
+        let mut rule = rule.clone();
+        let gives_way = rule.flags.contains(RuleFlags::BUILT_IN)
+            && direction == Direction::Sending
+            && !version.has_perishable_filters();
+        rule.flags.set(RuleFlags::PERISHABLE, rule.flags.contains(RuleFlags::PERISHABLE) && !gives_way);
+        let pattern = if is_cvs { Vec::new() } else { rule.pattern.to_vec() };
+        // The newest version carries every rule.
+        texts.extend(route.modern(&rule, &pattern));
+    }
+    texts
+}
+
 impl Route {
     fn pushes(self) -> bool {
         self.direction == Direction::Sending

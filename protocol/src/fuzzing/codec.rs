@@ -77,6 +77,18 @@ pub fn to_receiver(input: &[u8]) {
     assert_eq!(read(input.len().max(1)), read(piece));
 }
 
+/// The stream of a batch file, blocks standing for zeros.
+pub(super) fn replay(session: &Session, input: &[u8]) {
+    let Ok(mut decoder) = ToReceiverDecoder::new(session) else { return };
+    drain(input, input.len().max(1), |input| {
+        let message = decoder.decode(input)?;
+        if decoder.wants_history() && matches!(message, ToReceiver::Token(Token::Copy(_))) {
+            decoder.add_history(&[0; 700])?;
+        }
+        Ok(message)
+    });
+}
+
 /// Describes messages; the pieces of a literal are one.
 fn joined(messages: Vec<ToReceiver>) -> Vec<String> {
     let mut lines = Vec::new();

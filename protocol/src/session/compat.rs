@@ -148,7 +148,7 @@ impl Capabilities {
 
 impl Compat {
     /// Takes a server's flags; unknown ones are ignored.
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Decode<Compat> {
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Decode<Compat> {
         Ok(Compat::from_bits_truncate(reader.varint()? as u32))
     }
 }

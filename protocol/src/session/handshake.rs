@@ -43,6 +43,9 @@ pub struct Offer {
     pub checksum_list: Option<String>,
     /// `RSYNC_COMPRESS_LIST`.
     pub compress_list: Option<String>,
+    /// Client: whether the run is recorded. A replay negotiates nothing, so no more is offered
+    /// than what it takes without.
+    pub recorded: bool,
     /// The fields that the options of both ends demand.
     pub layout: Layout,
     /// An option of this end that old versions lack, and the first version that has it.
@@ -104,8 +107,13 @@ pub struct Handshake {
 impl Handshake {
     /// Starts. Fails on choices that this end's own environment refuses.
     pub fn new(offer: Offer) -> Result<Self, Error> {
-        let sums = NameList::new(offer.side, offer.checksum_list.as_deref());
-        let compressors = NameList::new(offer.side, offer.compress_list.as_deref());
+        let (sums, compressors) = match offer.recorded {
+            true => (NameList::only(SumName::Md5), NameList::only(Compressor::Zlib)),
+            false => (
+                NameList::new(offer.side, offer.checksum_list.as_deref()),
+                NameList::new(offer.side, offer.compress_list.as_deref()),
+            ),
+        };
         let mut handshake = Handshake {
             step: Step::Version,
             version: offer.version,

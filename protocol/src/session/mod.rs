@@ -19,6 +19,7 @@ pub use compat::{Capabilities, Compat, IncrementalRecursion};
 pub use daemon::{early_input_length, DaemonClient, DaemonEvent, ModuleRequest};
 pub use greeting::{take_line, Greeting, Missing};
 pub use handshake::{Handshake, Offer, Progress};
+pub(crate) use names::sum_kinds;
 pub use names::{local_sums, CompressWish, SumChoice, SumName};
 pub use session::{Direction, Layout, Recursion, Session, Side};
 pub use version::Version;

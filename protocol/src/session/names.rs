@@ -239,6 +239,11 @@ impl<T: Named> NameList<T> {
         }
     }
 
+    /// Returns the list of one name, which forbids no other.
+    pub(super) fn only(name: T) -> Self {
+        NameList { names: vec![name], restricted: false }
+    }
+
     /// Returns the list as it is sent.
     pub(super) fn text(&self) -> String {
         if self.names.is_empty() {
@@ -286,7 +291,7 @@ fn known_names<T: Named>(text: &str) -> Vec<T> {
 
 /// Returns the algorithms of a user's choice, of a negotiated name, or of neither: for transfer
 /// and for `-c`.
-pub(super) fn sum_kinds(
+pub(crate) fn sum_kinds(
     version: Version,
     compat: Compat,
     choice: Option<SumChoice>,

@@ -69,6 +69,9 @@ pub struct Layout {
     pub recursive: bool,
     /// `-n`: items carry no sums and no data.
     pub dry_run: bool,
+    /// `--only-write-batch` by a client that sends: records carry no sums and no data, which only
+    /// the batch file gets; requests are complete.
+    pub withheld: bool,
     /// `--append` or `--append-verify`: sum heads are not followed by block sums.
     pub append: bool,
     /// `--delete-missing-args`: an entry of mode 0 is legal.
@@ -157,6 +160,11 @@ impl Session {
     /// Returns the charset of this end's symlink targets, where those are converted.
     pub fn target_charset(&self) -> Option<Charset> {
         self.charset.filter(|_| self.compat.contains(Compat::SYMLINK_ICONV))
+    }
+
+    /// Whether records of wanted files carry sums and data.
+    pub fn carries_data(&self) -> bool {
+        !self.layout.dry_run && !self.layout.withheld
     }
 
     /// Whether names of ids travel inside the entries, rather than in lists after them.

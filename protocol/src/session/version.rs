@@ -173,6 +173,11 @@ impl Version {
         self.0 <= 28
     }
 
+    /// Whether batch files say how files were placed, and which attributes they carry (30).
+    pub fn has_inplace_batches(self) -> bool {
+        self.0 >= 30
+    }
+
     /// Whether plain `--delete` means during (30) rather than before.
     pub fn deletes_during(self) -> bool {
         self.0 >= 30

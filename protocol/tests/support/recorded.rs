@@ -202,6 +202,7 @@ impl Recorded {
             relative: has('R'),
             recursive: has('r'),
             dry_run: has('n'),
+            withheld: false,
             append: self.appends() > 0,
             missing_args: self.has("--delete-missing-args"),
             confirm: self.has("--remove-source-files"),
@@ -241,6 +242,7 @@ impl Recorded {
             checksum_list: None,
             compress_list: None,
             charset: None,
+            recorded: false,
             layout: self.layout(),
             needs: None,
         }

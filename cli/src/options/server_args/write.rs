@@ -8,8 +8,8 @@ use suisei_protocol::session::{Direction, Version};
 use super::escape::{self, Tilde};
 use super::info;
 use crate::options::iconv;
-use crate::options::meaning::{FilesFrom, Protection, Wishes};
-use crate::options::typed::{Append, During, Remove, Stderr, Typed};
+use crate::options::meaning::{BatchUse, FilesFrom, Protection, Wishes};
+use crate::options::typed::{Append, During, Recorded, Remove, Stderr, Typed};
 
 /// What travels to the server before the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -266,6 +266,8 @@ impl Writer<'_> {
         }
         self.word_if(c.delete_excluded, "--delete-excluded");
         self.word_if(c.force, "--force");
+        let records_only = matches!(self.wishes.batch, BatchUse::Write(_, Recorded::Only));
+        self.word_if(records_only, "--only-write-batch=X");
         self.word_if(t.preserve.super_user == Some(true), "--super");
         self.word_if(t.select.size_only, "--size-only");
         self.word_if(t.output.stats, "--stats");

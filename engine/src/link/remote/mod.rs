@@ -27,16 +27,17 @@ use suisei_protocol::session::{Direction, Session, Side};
 
 use self::incoming::{report, Arrival, Incoming, Reader};
 use self::outgoing::{Outgoing, Writer};
-use self::ports::{RemoteInbox, RemoteOutbox, Replies, Requests};
+use self::ports::{RemoteInbox, RemoteOutbox, Requests};
 use self::shared::Shared;
 use super::limit::Limiter;
-use super::Stream;
+use super::{Record, Stream};
 use crate::observe::{Event, Observer, Who};
 use crate::options::Limits;
 use crate::stats::Stats;
 use crate::Failure;
 
 pub use outgoing::NoticePort;
+pub(crate) use ports::{Decoder, Replies};
 
 /// How long the last bytes may wait without any of them leaving.
 const FLUSH_TIME: Duration = Duration::from_secs(30);
@@ -81,6 +82,8 @@ pub struct Connection {
     who: Who,
     /// Present until the reader thread runs.
     quiet: Option<Reader>,
+    /// Where what arrives for a receiver is recorded.
+    record: Option<Record>,
     /// Data that was read before the reader thread ran, and belongs to the role.
     leftover: Input,
     reader: Option<JoinHandle<()>>,
@@ -143,6 +146,7 @@ impl Connection {
             observer,
             who,
             quiet: Some(reader),
+            record: None,
             leftover: Input::new(),
             reader: None,
             writer: Some(std::thread::spawn(move || writer.run())),
@@ -206,6 +210,11 @@ impl Connection {
         self.outgoing.resume(&self.shared)
     }
 
+    /// Records what the sender says from now on.
+    pub(crate) fn record(&mut self, record: Option<Record>) {
+        self.record = record;
+    }
+
     /// From now on a receiving side may send keep-alives: its transfer stage begins.
     pub(crate) fn allow_keep_alives(&self) {
         self.shared.allow_keep_alives();
@@ -233,6 +242,7 @@ impl Connection {
             shared: self.shared.clone(),
             observer: self.observer.clone(),
             who: self.who,
+            record: self.record.clone(),
         }
     }
 

@@ -16,7 +16,7 @@ use suisei_protocol::{Decode, Error, Stop};
 use super::incoming::{report, Arrival, Incoming};
 use super::outgoing::{NoticePort, Outgoing};
 use super::shared::Shared;
-use crate::link::{Inbox, Outbox};
+use crate::link::{Inbox, Outbox, Record};
 use crate::observe::{Observer, Who};
 use crate::Failure;
 
@@ -84,10 +84,10 @@ pub struct Replies {
 }
 
 impl Replies {
-    pub(super) fn new(session: &Session) -> Result<Self, Error> {
+    pub(crate) fn new(session: &Session) -> Result<Self, Error> {
         Ok(Replies {
             decoder: ToReceiverDecoder::new(session)?,
-            carries_data: !session.layout.dry_run,
+            carries_data: session.carries_data(),
             is_inside_file: false,
         })
     }
@@ -158,6 +158,7 @@ pub struct RemoteInbox<M, D> {
     pub(super) shared: Arc<Shared>,
     pub(super) observer: Arc<dyn Observer>,
     pub(super) who: Who,
+    pub(super) record: Option<Record>,
 }
 
 impl<M, D: Decoder<M>> RemoteInbox<M, D> {
@@ -177,7 +178,12 @@ impl<M, D: Decoder<M>> RemoteInbox<M, D> {
 
     fn accept(&mut self, arrival: Arrival) -> Result<(), Failure> {
         match arrival {
-            Arrival::Data(data) => self.input.push(data),
+            Arrival::Data(data) => {
+                if let Some(record) = &self.record {
+                    record.write(&data)?;
+                }
+                self.input.push(data);
+            }
             Arrival::Notice(notice) => {
                 let message = report(&*self.observer, &self.shared, notice)
                     .and_then(|notice| self.decoder.notice(notice));

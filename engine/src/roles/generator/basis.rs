@@ -12,6 +12,7 @@ use suisei_protocol::transfer::{BasisKind, BlockSignature};
 
 use super::place::Spot;
 use super::Generator;
+use crate::context::Batch;
 use crate::delta::Strength;
 use crate::observe::{Class, Who};
 use crate::roles::backup::Original;
@@ -45,17 +46,20 @@ impl Generator<'_> {
     ) -> Option<Basis> {
         let place = &self.ctx.options.place;
         let mut kind = partial.is_some().then_some(BasisKind::PartialDir);
-        if self.disk.is_dry() {
+        if self.disk.is_dry() && !self.ctx.options.batch_only {
             return Some(Basis::whole(kind));
         }
         // What is written in place, and only the first time, needs its backup now.
         let in_place = place.inplace && strength == Strength::Short && kind.is_none();
-        let backups = self.disk.backups.filter(|_| in_place && spot.meta.is_some());
+        let keeps = in_place && spot.meta.is_some() && !self.disk.is_dry();
+        let backups = self.disk.backups.filter(|_| keeps);
         if let Some(backups) = backups {
             backups.keep(self.ctx, Who::Generator, self.disk.tree, path, Original::IsCopied).ok()?;
         }
         let no_sums = self.ctx.session.transfer_sum == SumKind::None;
-        if no_sums || (self.ctx.options.delta.whole_file && !append) {
+        // Nobody reads the request of a replay.
+        let no_reader = matches!(self.ctx.batch, Batch::Read);
+        if no_sums || no_reader || (self.ctx.options.delta.whole_file && !append) {
             return Some(Basis::whole(kind));
         }
         let Some(dir) = partial.as_ref().or(spot.dir.as_ref().filter(|_| spot.meta.is_some())) else {

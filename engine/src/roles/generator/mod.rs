@@ -99,6 +99,10 @@ struct Generator<'a> {
     /// Device and inode of linked items whose attributes were found to differ.
     noted_inodes: HashSet<(u64, u64)>,
     steps: u32,
+    /// Segments that the walk is past.
+    walked: u32,
+    /// Segments that a replay cannot go on without.
+    hurried: u32,
     dones_sent: u32,
     dones_seen: u32,
     /// Whether the walk is over: no flow control from here on.
@@ -133,6 +137,8 @@ impl<'a> Generator<'a> {
             due: VecDeque::new(),
             noted_inodes: HashSet::new(),
             steps: 0,
+            walked: 0,
+            hurried: 0,
             dones_sent: 0,
             dones_seen: 0,
             walk_is_over: false,
@@ -189,6 +195,7 @@ impl<'a> Generator<'a> {
     fn take(&mut self, message: FromReceiver) -> Result<(), Failure> {
         match message {
             FromReceiver::Segment(segment) => self.learn(segment),
+            FromReceiver::Walk(segments) => self.hurried = self.hurried.max(segments),
             FromReceiver::ListEnd => {
                 if self.ctx.session.recursion == Recursion::Incremental {
                     self.ctx.trace(Topic::Flist, 3, Who::Generator, Trace::ListsEnd);

@@ -12,6 +12,7 @@ use suisei_protocol::session::Recursion;
 
 use super::delete::Found;
 use super::Generator;
+use crate::context::Batch;
 use crate::observe::{Event, Who};
 use crate::options::DeleteWhen;
 use crate::trace::{Topic, Trace};
@@ -42,7 +43,7 @@ impl Generator<'_> {
                     self.file(ndx, entry, self.destination.path(entry))?;
                 }
             }
-            self.segments.pass();
+            self.pass()?;
         }
         self.send_done()
     }
@@ -51,7 +52,7 @@ impl Generator<'_> {
     pub(super) fn walk_incremental(&mut self) -> Result<(), Failure> {
         while let Some(segment) = self.next_segment()? {
             self.walk_segment(&segment)?;
-            self.segments.pass();
+            self.pass()?;
         }
         self.finish_segments()
     }
@@ -63,7 +64,7 @@ impl Generator<'_> {
                 for (_, entry) in segment.by_name(&self.ctx.session) {
                     self.ctx.report(Event::Listed(entry));
                 }
-                self.segments.pass();
+                self.pass()?;
             }
             return self.send_done();
         }
@@ -74,7 +75,7 @@ impl Generator<'_> {
             for entry in listed_dir(&segment).into_iter().chain(others) {
                 self.ctx.report(Event::Listed(entry));
             }
-            self.segments.pass();
+            self.pass()?;
         }
         self.finish_segments()
     }
@@ -118,9 +119,12 @@ impl Generator<'_> {
                 self.settle()?;
             }
             self.close_finished()?;
-            let starved = self.ctx.options.preserve.hard_links
-                && !self.segments.ended()
-                && self.segments.entries() < KNOWN_FOR_LINKS;
+            let knows_enough = match self.ctx.batch {
+                // As much as the recording generator can have known.
+                Batch::Read => self.walked < self.hurried,
+                _ => self.segments.entries() >= KNOWN_FOR_LINKS,
+            };
+            let starved = self.ctx.options.preserve.hard_links && !self.segments.ended() && !knows_enough;
             match self.segments.next() {
                 Some(segment) if !starved => return Ok(Some(segment)),
                 None if self.segments.ended() => return Ok(None),
@@ -128,6 +132,13 @@ impl Generator<'_> {
                 _ => self.settle()?,
             }
         }
+    }
+
+    /// Moves the walk past a segment.
+    fn pass(&mut self) -> Result<(), Failure> {
+        self.segments.pass();
+        self.walked += 1;
+        self.outbox.walked()
     }
 
     fn walk_segment(&mut self, segment: &Segment) -> Result<(), Failure> {

@@ -103,6 +103,9 @@ impl Receiver<'_> {
             self.report(Moment::Begun, ndx, entry, item, head, &Moved::default());
         }
         if self.ctx.options.dry_run {
+            if self.ctx.session.carries_data() {
+                discard(inbox, None, head)?;
+            }
             self.report(Moment::Finished, ndx, entry, item, head, &Moved::default());
             return Ok(());
         }
@@ -512,10 +515,10 @@ fn discard<L: Handover>(
             ToReceiver::Token(Token::Literal(_)) | ToReceiver::Local(_) => {}
             ToReceiver::Token(Token::Copy(block)) => {
                 check_block(block, head)?;
-                if let (true, Some(basis)) = (wants_history, basis) {
+                if wants_history {
                     let mut bytes = vec![0; head.len_of(block.0) as usize];
                     // What cannot be read counts as zeros: nothing of it is kept.
-                    let _ = basis.read_exact_at(&mut bytes, head.offset_of(block.0));
+                    let _ = basis.map(|basis| basis.read_exact_at(&mut bytes, head.offset_of(block.0)));
                     inbox.add_history(&bytes)?;
                 }
             }

@@ -4,13 +4,14 @@
 //!
 //! Wire: protocol/doc/10-file-list.md#the-request-list-check-7
 
+use std::sync::mpsc::Sender;
 use std::sync::Arc;
 
 use bstr::ByteSlice;
 use suisei_protocol::error::PeerMisbehaved;
 use suisei_protocol::filter::{Rule, RuleFlags, RuleKind};
 use suisei_protocol::flist::{EntryFlags, EntryRef, RelPath, Segment};
-use suisei_protocol::message::ToReceiver;
+use suisei_protocol::message::{FromReceiver, ToReceiver};
 
 use crate::filter::{Chain, FilterSide, Verdict};
 use crate::link::Inbox;
@@ -233,6 +234,10 @@ impl<L, I: Inbox<ToReceiver<L>>> Inbox<ToReceiver<L>> for Checked<I> {
 
     fn wants_history(&self) -> bool {
         self.inner.wants_history()
+    }
+
+    fn hurry_by(&mut self, generator: Sender<FromReceiver>) {
+        self.inner.hurry_by(generator);
     }
 
     fn bytes_read(&self) -> u64 {

@@ -223,7 +223,7 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
         }
         let entry = found.entry();
         self.trace_asked(ndx, &found, Some(&base));
-        if self.ctx.options.dry_run {
+        if self.ctx.options.dry_run && !self.ctx.options.batch_only {
             self.reports.begun(&found, &base, ndx, item);
             self.reports.count(&found);
             self.reports.finished(&found, &base, ndx, item, None);
@@ -379,7 +379,7 @@ impl<L: Handover, I: Inbox<ToSender>, O: Outbox<ToReceiver<L>>> Sender<'_, L, I,
             self.outbox.send(ToReceiver::IoErrors(errors))?;
         }
         self.outbox.send(ToReceiver::Done)?;
-        if ctx.session.side == Side::Server {
+        if ctx.session.side == Side::Server || ctx.batch.record().is_some() {
             let stats = &ctx.stats;
             self.outbox.send(ToReceiver::Stats(TransferStats {
                 read: stats.bytes_read.value(),

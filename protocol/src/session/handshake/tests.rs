@@ -15,6 +15,7 @@ fn offer(side: Side) -> Offer {
         checksum_list: None,
         compress_list: None,
         charset: None,
+        recorded: false,
         layout: Layout::default(),
         needs: None,
     }
