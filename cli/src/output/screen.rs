@@ -1,6 +1,6 @@
 //! Standard output, standard error and the log: the last step of every line.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -43,6 +43,8 @@ pub struct Screen {
     closed: AtomicBool,
     interrupt: Arc<AtomicBool>,
     log: Option<LogFile>,
+    /// Whether lines are drawn over each other: on a terminal. In a file each is one of its own.
+    overwrites: bool,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +66,7 @@ impl Screen {
             closed: AtomicBool::new(false),
             interrupt,
             log: None,
+            overwrites: if all_to_err { io::stderr().is_terminal() } else { io::stdout().is_terminal() },
         }
     }
 
@@ -132,8 +135,15 @@ impl Screen {
     /// Draws a progress line, which stays open unless it is complete.
     pub fn progress(&self, text: &str, complete: bool) {
         let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
-        state.line_open = !complete;
-        self.write(&mut state, Channel::Out, text.as_bytes());
+        if self.overwrites {
+            state.line_open = !complete;
+            return self.write(&mut state, Channel::Out, text.as_bytes());
+        }
+        let mut line = text.trim_start_matches('\r').replace('\r', "\n");
+        if !complete {
+            line.push('\n');
+        }
+        self.write(&mut state, Channel::Out, line.as_bytes());
     }
 
     /// Ends an open progress line and writes what has gathered.
