@@ -86,7 +86,10 @@ pub const ROWS: &[Row] = &[
         t.connect.password_file = Some(g.value.to_vec());
         Ok(())
     }),
-    valued("early-input", "FILE", "send FILE to a daemon before anything else", |_, _| Ok(())).not_yet(),
+    valued("early-input", "FILE", "send FILE to a daemon before anything else", |t, g| {
+        t.connect.early_input = Some(g.value.to_vec());
+        Ok(())
+    }),
     flag("motd", "show a daemon's message (default)", |t, g| {
         t.connect.no_motd = !g.on;
         Ok(())

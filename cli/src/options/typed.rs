@@ -315,6 +315,7 @@ pub struct Connect {
     pub blocking_io: Option<bool>,
     pub timeout: i32,
     pub password_file: Option<Vec<u8>>,
+    pub early_input: Option<Vec<u8>>,
     pub no_motd: bool,
     pub iconv: Option<Vec<u8>>,
     pub copy_as: Option<Vec<u8>>,

@@ -4,28 +4,29 @@
 //! password and the screen.
 //! Wire: protocol/doc/03-daemon.md#32-text-phase
 
-use std::io;
-use std::sync::atomic::AtomicBool;
+use std::io::{self, Read};
 
 use bstr::ByteSlice;
 use rustix::event::PollFlags;
 use suisei_engine::link::Stream;
+use suisei_engine::tree::Wanted;
 use suisei_engine::Failure;
+use suisei_protocol::limits::EARLY_INPUT_MAX;
 use suisei_protocol::session::{
-    put_arguments, ArgumentBlock, DaemonClient, DaemonEvent, Direction, ModuleRequest, Version,
+    put_arguments, ArgumentBlock, DaemonClient, DaemonEvent, ModuleRequest, Version,
 };
 
+use super::link::Dialer;
 use super::password;
 use super::proxy::write_all;
-use super::spec::Machine;
 use super::wait;
 use crate::exit::{Code, Refusal};
-use crate::options::environment::Environment;
-use crate::options::meaning::{Protection, Wishes};
+use crate::named;
+use crate::options::meaning::Protection;
 use crate::options::server_args::{self, Far, RemoteWords};
 use crate::output::info::Debug;
 use crate::output::trace::shown_words;
-use crate::output::{Channel, Screen};
+use crate::output::Channel;
 
 /// How a daemon's text phase ends.
 pub enum Opened {
@@ -37,33 +38,19 @@ pub enum Opened {
 
 /// What a client asks of a daemon.
 pub struct Request<'a> {
-    /// The daemon.
-    pub machine: &'a Machine,
-    /// Paths, each with its module in front.
-    pub paths: &'a [Vec<u8>],
-    /// This client's direction.
-    pub direction: Direction,
-    /// What the command line means.
-    pub wishes: &'a Wishes,
-    /// For user and password.
-    pub environment: &'a Environment,
-    /// For the message of the day and the list of modules.
-    pub screen: &'a Screen,
-    /// This end's role in messages.
-    pub who: &'a str,
-    /// Set by a signal.
-    pub interrupted: &'a AtomicBool,
+    /// Who asks, and of which machine.
+    pub dialer: &'a Dialer<'a>,
 }
 
 impl Request<'_> {
     /// Goes through the text phase.
     pub fn open(&self, stream: &mut Stream) -> Result<Opened, Refusal> {
-        let module = module_of(self.paths.first().map_or(b"".as_slice(), Vec::as_slice));
+        let module = module_of(self.dialer.paths.first().map_or(b"".as_slice(), Vec::as_slice));
         let request = match module {
             b"" => ModuleRequest::List,
             name => ModuleRequest::Module(name.to_vec()),
         };
-        let mut client = DaemonClient::new(self.wishes.version, request, Vec::new())
+        let mut client = DaemonClient::new(self.dialer.wishes.version, request, self.early_input()?)
             .map_err(|error| Refusal::with_code(error.exit_code(), error.to_string()))?;
         let mut greeted = false;
         loop {
@@ -88,10 +75,34 @@ impl Request<'_> {
         }
     }
 
+    /// Reads the file of `--early-input`.
+    ///
+    /// Wire: protocol/doc/03-daemon.md#323-early-input
+    fn early_input(&self) -> Result<Vec<u8>, Refusal> {
+        let Some(name) = &self.dialer.wishes.typed.connect.early_input else { return Ok(Vec::new()) };
+        let mut content = Vec::new();
+        let opened = match name.as_slice() {
+            b"" => Err(rustix::io::Errno::INVAL.into()),
+            name => named::open(name, &self.dialer.wishes.trust_in_files(), Wanted::Any),
+        };
+        let most = EARLY_INPUT_MAX as u64 + 1;
+        let read = opened.and_then(|file| file.take(most).read_to_end(&mut content));
+        read.map_err(|error| {
+            let before = format!("rsync: [{}] failed to open ", self.dialer.who);
+            let why = format!(": {}", crate::output::reason(&error));
+            Refusal::new(Code::Start, [before.as_bytes(), name, why.as_bytes()].concat())
+        })?;
+        if content.len() > EARLY_INPUT_MAX {
+            let why = format!(" is > {EARLY_INPUT_MAX} bytes.");
+            return Err(Refusal::new(Code::Start, [name, why.as_bytes()].concat()));
+        }
+        Ok(content)
+    }
+
     /// Reads what has arrived; 0 is the end.
     fn receive(&self, stream: &mut Stream) -> Result<usize, Refusal> {
         let mut buffer = [0; 4096];
-        let read = wait::until(&stream.input, PollFlags::IN, None, self.interrupted)
+        let read = wait::until(&stream.input, PollFlags::IN, None, self.dialer.interrupted)
             .and_then(|()| Ok(rustix::io::read(&stream.input, &mut buffer)?))
             .map_err(|error| match error.kind() {
                 io::ErrorKind::Interrupted => Failure::Interrupted,
@@ -108,20 +119,20 @@ impl Request<'_> {
     }
 
     fn show(&self, line: &[u8]) {
-        if !self.wishes.typed.connect.no_motd && self.wishes.typed.output.quiet == 0 {
-            self.screen.line(Channel::Out, line);
+        if !self.dialer.wishes.typed.connect.no_motd && self.dialer.wishes.typed.output.quiet == 0 {
+            self.dialer.screen.line(Channel::Out, line);
         }
     }
 
     fn log_in(&self, client: &mut DaemonClient) -> Result<(), Refusal> {
-        let user = password::user(self.machine.user.as_deref(), self.environment);
-        let file = self.wishes.typed.connect.password_file.as_deref();
+        let user = password::user(self.dialer.machine.user.as_deref(), self.dialer.environment);
+        let file = self.dialer.wishes.typed.connect.password_file.as_deref();
         let secret = password::find(
             file,
-            &self.wishes.trust_in_files(),
-            self.environment,
-            self.who,
-            self.interrupted,
+            &self.dialer.wishes.trust_in_files(),
+            self.dialer.environment,
+            self.dialer.who,
+            self.dialer.interrupted,
         )?;
         client.login(&user, &secret).map_err(|error| self.failed(&error))
     }
@@ -131,10 +142,11 @@ impl Request<'_> {
     }
 
     fn send_arguments(&self, stream: &mut Stream, module: &[u8], version: Version) -> Result<(), Refusal> {
-        let paths: Vec<Vec<u8>> = self.paths.iter().map(|path| self.path(path, module)).collect();
-        let words = server_args::write(self.wishes, self.direction, &paths, Far::Daemon(version));
-        if self.wishes.debug.of(Debug::Cmd) >= 1 && self.wishes.typed.output.quiet == 0 {
-            self.screen.show_line(Channel::Out, &shown_words("sending daemon args:", &words.line));
+        let paths: Vec<Vec<u8>> = self.dialer.paths.iter().map(|path| self.path(path, module)).collect();
+        let words =
+            server_args::write(self.dialer.wishes, self.dialer.direction, &paths, Far::Daemon(version));
+        if self.dialer.wishes.debug.of(Debug::Cmd) >= 1 && self.dialer.wishes.typed.output.quiet == 0 {
+            self.dialer.screen.show_line(Channel::Out, &shown_words("sending daemon args:", &words.line));
         }
         let block = argument_block(&words, version)
             .map_err(|error| Refusal::with_code(error.exit_code(), error.to_string()))?;
@@ -147,7 +159,7 @@ impl Request<'_> {
         if out.starts_with(b"-") {
             out = [b"./", out.as_slice()].concat();
         }
-        match self.wishes.protection {
+        match self.dialer.wishes.protection {
             Protection::Escape => {
                 let split_here = [b" ", module, b"/"].concat();
                 out.replace(&split_here, [b"[ ]", module, b"/"].concat())

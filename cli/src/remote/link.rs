@@ -170,16 +170,7 @@ impl Dialer<'_> {
 
     fn dial_daemon(&self) -> Result<Option<Link>, Refusal> {
         let (peer, mut stream) = self.reach_daemon()?;
-        let request = Request {
-            machine: self.machine,
-            paths: self.paths,
-            direction: self.direction,
-            wishes: self.wishes,
-            environment: self.environment,
-            screen: self.screen,
-            who: self.who,
-            interrupted: self.interrupted,
-        };
+        let request = Request { dialer: self };
         match request.open(&mut stream) {
             Ok(Opened::Module(version)) => Ok(Some(Link { peer, stream, agreed: Some(version) })),
             Ok(Opened::Listed) => {
