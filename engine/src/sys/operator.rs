@@ -64,7 +64,12 @@ pub fn open_dir_from(
     trust: &Trust,
 ) -> io::Result<OwnedFd> {
     if let Some(root) = super::confine::root() {
-        return super::confine::open_dir(root, path, absent);
+        return match start {
+            Some(start) if !path.starts_with(b"/") => {
+                super::confine::open_dir_from(root, start, path, absent)
+            }
+            _ => super::confine::open_dir(root, path, absent),
+        };
     }
     #[cfg(target_os = "linux")]
     if absent == Absent::Refuse && trust.confine_root.is_none() {
