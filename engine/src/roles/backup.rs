@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use suisei_protocol::flist::{FileKind, RelPath};
 
 use crate::observe::{Class, Event, Note, Problem, What, Who};
+use crate::options::Xattrs;
 use crate::sys::copy::{copy_contents, Holes};
 use crate::trace::{BackupBy, Topic, Trace};
 use crate::tree::{Absent, Attributes, Devices, Dir, Meta, Times, Tree, Trust};
@@ -34,6 +35,7 @@ pub struct Backups {
     dir: Option<BackupDir>,
     /// Whether copies get the access control lists of their originals (`-A`).
     keeps_acls: bool,
+    keeps_xattrs: bool,
 }
 
 /// `--backup-dir`, opened (and made) when the first backup needs it.
@@ -65,7 +67,12 @@ impl Backups {
             trust: ctx.options.trust.clone(),
             tree: OnceLock::new(),
         });
-        Some(Backups { suffix: place.backup_suffix.clone(), dir, keeps_acls: ctx.options.preserve.acls })
+        Some(Backups {
+            suffix: place.backup_suffix.clone(),
+            dir,
+            keeps_acls: ctx.options.preserve.acls,
+            keeps_xattrs: ctx.options.preserve.xattrs != Xattrs::Off,
+        })
     }
 
     /// Whether a deletion keeps no backup of `name`, because it is a backup itself.
@@ -92,7 +99,13 @@ impl Backups {
             let full = tree.full_name(path);
             ctx.problem(who, Class::Transfer, "make_backup", &full, error);
         })?;
-        let item = Item { from: &from, name: path.name(), meta: &meta, keeps_acls: self.keeps_acls };
+        let item = Item {
+            from: &from,
+            name: path.name(),
+            meta: &meta,
+            keeps_acls: self.keeps_acls,
+            keeps_xattrs: self.keeps_xattrs,
+        };
         match move_aside(item, &place, original) {
             Ok(by) => {
                 ctx.trace(Topic::Backup, 1, who, Trace::BackedUp(path.as_bytes(), by));
@@ -190,6 +203,7 @@ struct Item<'a> {
     name: &'a [u8],
     meta: &'a Meta,
     keeps_acls: bool,
+    keeps_xattrs: bool,
 }
 
 fn move_aside(item: Item<'_>, place: &Place, original: Original) -> io::Result<BackupBy> {
@@ -220,7 +234,7 @@ fn move_aside(item: Item<'_>, place: &Place, original: Original) -> io::Result<B
 }
 
 fn copy(item: Item<'_>, place: &Place, devices: Devices) -> io::Result<()> {
-    let Item { from, name, meta, keeps_acls } = item;
+    let Item { from, name, meta, keeps_acls, keeps_xattrs } = item;
     let to = &place.dir;
     let want = Attributes {
         uid: Some(meta.uid),
@@ -240,6 +254,9 @@ fn copy(item: Item<'_>, place: &Place, devices: Devices) -> io::Result<()> {
         copy_contents(&source, temp.as_file(), meta.size, holes)?;
         // An owner that cannot be kept does not make the copy worthless.
         let _ = temp.apply(&temp.meta()?, &want);
+        if keeps_xattrs {
+            let _ = from.xattrs(name, false).and_then(|original| original.copy_to(&temp.xattrs()));
+        }
         return temp.place(to, &place.name);
     }
     match meta.kind() {

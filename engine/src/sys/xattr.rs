@@ -168,9 +168,17 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Whether calls name an open descriptor, for messages.
-    pub fn is_open(&self) -> bool {
-        self.fd().is_ok()
+    /// Gives another item the same attributes. Labels that the system itself puts on every file may
+    /// be refused.
+    pub fn copy_to(&self, to: &Held<'_>) -> io::Result<()> {
+        for name in self.list()?.iter().filter(|name| !name.starts_with(b"system.")) {
+            let Some(value) = self.value(name)? else { continue };
+            match to.set(name, &value) {
+                Err(_) if name.starts_with(b"security.") => {}
+                answer => answer?,
+            }
+        }
+        Ok(())
     }
 }
 

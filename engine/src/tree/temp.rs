@@ -135,12 +135,7 @@ impl TempFile {
             acls: self.acls.get().cloned(),
         };
         copy.apply(&copy.meta()?, &want)?;
-        let (from, to) = (self.xattrs(), copy.xattrs());
-        for name in from.list()?.iter().filter(|name| !name.starts_with(b"system.")) {
-            if let Some(value) = from.value(name)? {
-                to.set(name, &value)?;
-            }
-        }
+        self.xattrs().copy_to(&copy.xattrs())?;
         dir.rename(&copy.name, &dir, name)?;
         let mut copy = copy;
         copy.placed = true;

@@ -112,6 +112,7 @@ pub(super) const ROWS: &[Scenario] = &[
     row(Older, "-aXi --no-whole-file").with(some),
     row(Older, "-aXi --delay-updates").with(some),
     row(Older, "-aXbi").with(some),
+    row(Older, "-aXbi --inplace").with(some),
     row(Older, "-aXRi --protocol=30").with(some).only(REMOTE),
     row(Same, "-aXi --protocol=30").with(changed).only(REMOTE),
     row(Same, "-aXi --protocol=31 --no-inc-recursive").with(changed),
