@@ -39,7 +39,7 @@ use crate::output::{
 };
 use crate::plan::Plan;
 use crate::remote::link::{Dialer, Link, Peer};
-use crate::remote::spec::{Kind, Machine, Route};
+use crate::remote::spec::{self, Kind, Machine, Route};
 
 /// One run of a client.
 pub struct Client<'a> {
@@ -77,6 +77,7 @@ impl Client<'_> {
     pub fn run(&self) -> u8 {
         let started = Instant::now();
         let who = self.who();
+        self.warn_of_quotes();
         let end = self.inputs().map_err(|refusal| (refusal, "client")).and_then(|mut inputs| {
             inputs.recording = self.record().map_err(|refusal| (refusal, "Receiver"))?;
             self.follow(inputs, started).map_err(|refusal| (refusal, who))
@@ -140,9 +141,27 @@ impl Client<'_> {
 
     /// Reads what the command line names before anything happens.
     fn inputs(&self) -> Result<Inputs, Refusal> {
-        let rules = filters::of_client(self.wishes(), self.environment, &self.screen)?;
+        let pulls = matches!(self.plan.route, Route::Pull { .. });
+        let rules = filters::of_client(self.wishes(), pulls, self.environment, &self.screen)?;
         self.trace_rules(&rules);
         Ok(Inputs { rules, names: self.open_names()?, recording: None })
+    }
+
+    /// Warns of quotes that no shell will take away.
+    fn warn_of_quotes(&self) {
+        let (machine, paths) = match &self.plan.route {
+            Route::Push { machine, path, .. } => (machine, std::slice::from_ref(path)),
+            Route::Pull { machine, paths, .. } => (machine, paths.as_slice()),
+            Route::Local { .. } | Route::Replay { .. } => return,
+        };
+        let protected = matches!(self.wishes().protection, Protection::Escape | Protection::Secluded);
+        if machine.kind != Kind::Shell || !protected || self.wishes().typed.output.quiet > 0 {
+            return;
+        }
+        for path in paths.iter().filter(|path| spec::is_quoted_twice(path)) {
+            let (before, after) = (b"rsync: the quotes in ", b" are part of the name (see --old-args)");
+            self.screen.line(Channel::Err, &[before.as_slice(), path, after].concat());
+        }
     }
 
     fn follow(&self, inputs: Inputs, started: Instant) -> Result<End, Refusal> {
@@ -324,7 +343,8 @@ impl Client<'_> {
         };
         let begun = match run::begin(start) {
             Ok(begun) => begun,
-            Err(failure) => return Ok(self.end_early(&failure, direction, peer)),
+            // The link has told the printer.
+            Err(failure) => return Ok(self.ended(&failure, direction, peer)),
         };
         let context = begun.context.clone();
         let result = match copy_as(wishes.typed.connect.copy_as.as_deref(), self.who()) {
@@ -342,8 +362,20 @@ impl Client<'_> {
 
     /// Ends a run whose roles never started. The stream is closed already.
     fn end_early(&self, failure: &Failure, direction: Direction, peer: Peer) -> End {
-        let who = if direction == Direction::Sending { Who::Sender } else { Who::ReceivingSide };
-        self.screen.lines(Channel::Err, &cause(who, failure));
+        self.screen.lines(Channel::Err, &cause(Self::end_of(direction), failure));
+        self.ended(failure, direction, peer)
+    }
+
+    fn end_of(direction: Direction) -> Who {
+        match direction {
+            Direction::Sending => Who::Sender,
+            Direction::Receiving => Who::ReceivingSide,
+        }
+    }
+
+    /// Ends after a failure that was told already.
+    fn ended(&self, failure: &Failure, direction: Direction, peer: Peer) -> End {
+        let who = Self::end_of(direction);
         let code = failure.exit_code().max(far_code(peer, Some(failure)));
         End { code, who: role(who), explained: is_explained(failure) }
     }
@@ -495,7 +527,9 @@ impl Client<'_> {
     fn requested(&self, machine: &Machine, paths: &[Vec<u8>], names: Option<&[u8]>) -> Option<Requested> {
         let wishes = self.wishes();
         let by_far_list = matches!(wishes.files_from, Some(FilesFrom::There { .. }));
-        if wishes.typed.connect.trust_sender || by_far_list {
+        // The remote shell may have made any words of old arguments.
+        let by_shell = matches!(wishes.protection, Protection::OldPaths | Protection::OldAll);
+        if wishes.typed.connect.trust_sender || by_far_list || by_shell {
             return None;
         }
         let nul = wishes.typed.select.from0;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use suisei_engine::filter::{FilterError, RuleParser};
 use suisei_engine::tree::{Trust, Wanted};
-use suisei_protocol::filter::{OldKind, Rule};
+use suisei_protocol::filter::{OldKind, Rule, RuleFlags, RuleKind};
 use suisei_protocol::session::{Direction, Version};
 
 use crate::exit::{Code, Refusal};
@@ -20,8 +20,13 @@ use crate::options::meaning::Wishes;
 use crate::options::typed::FilterWord;
 use crate::output::{Channel, Screen};
 
-/// Returns the rules of a client.
-pub fn of_client(wishes: &Wishes, environment: &Environment, screen: &Screen) -> Result<Vec<Rule>, Refusal> {
+/// Returns the rules of a client. `pulls`: the other end sends, and adds its own CVS rules.
+pub fn of_client(
+    wishes: &Wishes,
+    pulls: bool,
+    environment: &Environment,
+    screen: &Screen,
+) -> Result<Vec<Rule>, Refusal> {
     let trust = wishes.trust_in_files();
     let preface = RefCell::default();
     let mut read =
@@ -35,7 +40,17 @@ pub fn of_client(wishes: &Wishes, environment: &Environment, screen: &Screen) ->
     for pattern in parser.discarded() {
         screen.line(Channel::Err, &[b"discarding over-long filter: ".as_slice(), pattern].concat());
     }
-    Ok(parser.finish())
+    let mut rules = parser.finish();
+    if pulls {
+        // --delete-excluded turns rules into the sender's, but not the CVS list of a client that
+        // does not send it.
+        let listed = RuleFlags::CVS | RuleFlags::BUILT_IN;
+        let is_list = |rule: &&mut Rule| rule.kind == RuleKind::Exclude && rule.flags.contains(listed);
+        for rule in rules.iter_mut().filter(is_list) {
+            rule.flags |= RuleFlags::SENDER | RuleFlags::RECEIVER;
+        }
+    }
+    Ok(rules)
 }
 
 fn add(parser: &mut RuleParser<'_>, wishes: &Wishes) -> Result<(), FilterError> {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::exit::Refusal;
+use crate::exit::{Code, Refusal};
 use crate::options::alias::{self, Aliases, Expanded};
 use crate::options::environment::Environment;
 use crate::options::iconv;
@@ -92,6 +92,10 @@ fn with_two_ends(
 ) -> Result<(Wishes, Route), Refusal> {
     let differ = wishes.conversion.is_some() || !wishes.typed.connect.remote_options.is_empty();
     match route {
+        Route::Local { destination: None, .. } if !wishes.typed.connect.remote_options.is_empty() => {
+            let text = "rsync: --remote-option: a listing of this machine has no other end";
+            Err(Refusal::new(Code::Unsupported, text))
+        }
         Route::Local { sources, destination: Some(path) } if differ => {
             if let Some(set) = iconv::there(&wishes.typed) {
                 iconv::conversion(set, environment)?;

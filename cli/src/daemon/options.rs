@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use suisei_protocol::session::Version;
 
 use crate::exit::Refusal;
-use crate::options::number::{self, SizeRule};
+use crate::options::number;
 use crate::options::row::Given;
 use crate::options::rows;
 use crate::options::typed::Family;
@@ -59,9 +59,6 @@ const OPTIONS: [(&str, Option<u8>, bool); 20] = [
     ("temp-dir", Some(b'T'), true),
     ("verbose", Some(b'v'), false),
 ];
-
-/// Unit and range of `--bwlimit`.
-const RATE: SizeRule = SizeRule { name: "bwlimit", unit: b'k', min: Some((512, "512")), max: None };
 
 /// Whether a command line asks for a daemon: `--daemon` as an option of its own.
 pub fn is_asked(words: &[OsString]) -> bool {
@@ -131,6 +128,9 @@ impl DaemonOptions {
         words: &mut impl Iterator<Item = &'a [u8]>,
     ) -> Result<(), Refusal> {
         for (at, letter) in letters.iter().enumerate() {
+            if *letter == b'=' && at > 0 {
+                return Err(refusal(word, "option does not take an argument"));
+            }
             let known = OPTIONS.iter().find(|(_, short, _)| *short == Some(*letter));
             let (long, _, valued) = known.ok_or_else(|| refusal(word, "unknown option"))?;
             if !valued {
@@ -151,7 +151,7 @@ impl DaemonOptions {
         let text = || Some(value.to_vec());
         match name {
             "address" => self.address = text(),
-            "bwlimit" => self.bwlimit = number::size(value, &RATE)? / 1024,
+            "bwlimit" => self.bwlimit = u64::try_from(integer(value, word)?).unwrap_or_default(),
             "config" => self.config = text(),
             "dparam" => match value.iter().position(|b| *b == b'=') {
                 Some(at) => {
@@ -201,7 +201,7 @@ pub const USAGE: &str = "\n\
     Usage: rsync --daemon [OPTION]...\n\
     --daemon                 run as an rsync daemon\n\
     --address=ADDRESS        bind to the specified address\n\
-    --bwlimit=RATE           limit socket I/O bandwidth\n\
+    --bwlimit=KIB            limit socket I/O bandwidth\n\
     --config=FILE            specify alternate rsyncd.conf file\n\
     --dparam=OVERRIDE, -M    override global daemon config parameter\n\
     --no-detach              do not detach from the parent\n\
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn its_options_are_its_own() {
         let options = read(&words(
-            "--daemon -vM port=8 -M=list=no --no-detach --config c --bwlimit=1.5m -4 --port=0x10 extra",
+            "--daemon -vM port=8 -M=list=no --no-detach --config c --bwlimit=1536 -4 --port=0x10 extra",
         ))
         .unwrap();
         assert_eq!(options.overrides[1], (b"list".to_vec(), b"no".to_vec()));

@@ -11,6 +11,9 @@ use crate::exit::Refusal;
 const DAEMON_ONLY: &str = "Daemon option(s) used without --daemon.\n\
     (Type \"rsync --daemon --help\" for assistance with daemon mode.)";
 
+/// What follows a complaint about such an option.
+const HINT: &[u8] = b"\n(Type \"rsync --daemon --help\" for assistance with daemon mode.)";
+
 /// The rows.
 pub const ROWS: &[Row] = &[
     valued("rsh", "COMMAND", "reach other machines by COMMAND", |t, g| {
@@ -121,6 +124,11 @@ pub const ROWS: &[Row] = &[
     }),
     flag("daemon", "run as a daemon", |_, _| Ok(())),
     valued("config", "FILE", "daemon: its configuration", |_, _| Ok(())).never(DAEMON_ONLY),
-    valued("dparam", "NAME=VALUE", "daemon: a parameter", |_, _| Ok(())).never(DAEMON_ONLY),
-    flag("detach", "daemon: go to the background", |_, _| Ok(())).off(&["no-detach"]).never(DAEMON_ONLY),
+    valued("dparam", "NAME=VALUE", "daemon: a parameter", |_, g| match g.value.contains(&b'=') {
+        true => Ok(()),
+        false => Err(Refusal::usage([b"--dparam value is missing an '=': ", g.value, HINT].concat())),
+    })
+    .never(DAEMON_ONLY),
+    flag("detach", "daemon: go to the background", |_, _| Ok(())).never(DAEMON_ONLY),
+    flag("no-detach", "daemon: stay in the foreground", |_, _| Ok(())).never(DAEMON_ONLY),
 ];

@@ -4,6 +4,7 @@
 
 use super::number::{int, size, SizeRule};
 use super::row::{flag, valued, Row};
+use crate::exit::Refusal;
 
 // The client cannot know the version yet, so stock applies the limit of version 30 to all.
 const BLOCK: SizeRule =
@@ -13,6 +14,13 @@ const ALLOC: SizeRule = SizeRule { name: "max-alloc", unit: b'b', min: Some((1 <
 
 /// Default of `--max-alloc` in bytes.
 const DEFAULT_ALLOC: u64 = 1 << 30;
+
+/// Returns a value of `--max-alloc`, unless it is the default.
+pub(super) fn max_alloc(value: Option<&[u8]>) -> Result<Option<Vec<u8>>, Refusal> {
+    let Some(value) = value else { return Ok(None) };
+    let is_default = size(value, &ALLOC)? == DEFAULT_ALLOC;
+    Ok(Some(value.to_vec()).filter(|_| !is_default))
+}
 
 /// The rows.
 pub const ROWS: &[Row] = &[
@@ -88,8 +96,8 @@ pub const ROWS: &[Row] = &[
     })
     .off(&["no-timeout"]),
     valued("max-alloc", "SIZE", "limit single allocations", |t, g| {
-        let is_default = size(g.value, &ALLOC)? == DEFAULT_ALLOC;
-        t.delta.max_alloc = Some(g.value.to_vec()).filter(|_| !is_default);
+        size(g.value, &ALLOC)?;
+        t.delta.max_alloc = Some(g.value.to_vec());
         Ok(())
     })
     .not_yet(),

@@ -12,7 +12,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    const NAMES: [&'static str; 19] = [
+    const NAMES: [&'static str; 20] = [
         "RSYNC_RSH",
         "RSYNC_OLD_ARGS",
         "RSYNC_PROTECT_ARGS",
@@ -24,6 +24,7 @@ impl Environment {
         "RSYNC_CONNECT_PROG",
         "RSYNC_SHELL",
         "RSYNC_ICONV",
+        "RSYNC_MAX_ALLOC",
         "LC_ALL",
         "LC_CTYPE",
         "LANG",

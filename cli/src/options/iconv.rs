@@ -25,7 +25,7 @@ pub struct Conversion {
 /// Puts the default of the environment in the place of an option that was not typed.
 pub fn default(typed: &mut Typed, environment: &Environment) {
     let connect = &mut typed.connect;
-    if connect.iconv.is_none() && !connect.server && connect.secluded != Some(true) {
+    if connect.iconv.is_none() && !connect.server {
         connect.iconv = environment.non_empty("RSYNC_ICONV").map(<[u8]>::to_vec);
     }
     connect.iconv = connect.iconv.take().filter(|set| !set.is_empty());

@@ -7,11 +7,13 @@
 use suisei_protocol::error::Misuse;
 use suisei_protocol::session::{SumChoice, SumName, Version};
 
+use super::delta;
 use super::environment::Environment;
 use super::iconv::{self, Conversion};
 use super::typed::{Append, Recorded, Recursive, Remove, Typed};
 use crate::exit::{Code, Refusal};
 use crate::output::info::{DebugLevels, InfoLevels};
+use crate::remote::spec;
 
 /// Where `--delay-updates` keeps its files if nothing else was named.
 const DELAY_DIR: &[u8] = b".~tmp~";
@@ -112,7 +114,13 @@ pub enum BatchUse {
 /// Works out what was typed.
 pub fn resolve(mut typed: Typed, environment: &Environment) -> Result<Wishes, Refusal> {
     iconv::default(&mut typed, environment);
-    let conversion = iconv::here(&typed, environment)?;
+    let max_alloc = typed.delta.max_alloc.as_deref().or_else(|| environment.non_empty("RSYNC_MAX_ALLOC"));
+    typed.delta.max_alloc = delta::max_alloc(max_alloc)?;
+    let conversion = iconv::here(&typed, environment).map_err(|refusal| {
+        let pulls = || typed.operands.first().is_some_and(|first| spec::split_host(first).is_some());
+        let receives = if typed.connect.server { !typed.connect.sender } else { pulls() };
+        refusal.said_by(if receives { "Receiver" } else { "sender" })
+    })?;
     let files_from = typed.select.files_from.as_deref().map(files_from);
     let is_alone = typed.operands.len() <= 1 && !typed.connect.server && typed.change.read_batch.is_none();
     let listing = typed.select.list_only || is_alone;
@@ -136,7 +144,7 @@ pub fn resolve(mut typed: Typed, environment: &Environment) -> Result<Wishes, Re
     }
     check_places(&typed)?;
     check_basis_dirs(&typed)?;
-    let inplace = typed.change.inplace || typed.change.append != Append::Off;
+    let inplace = typed.change.writes_in_place();
     let partial =
         !inplace && partial_dir.is_none() && (typed.change.partial || typed.change.partial_dir.is_some());
     check_munging(&typed)?;
@@ -210,7 +218,7 @@ fn batch(typed: &Typed) -> Result<BatchUse, Refusal> {
 }
 
 fn files_from(value: &[u8]) -> FilesFrom {
-    match crate::remote::spec::split_host(value) {
+    match spec::split_host(value) {
         Some((machine, path)) => FilesFrom::There { host: machine.host, path },
         None => FilesFrom::Here(value.to_vec()),
     }
@@ -279,7 +287,7 @@ fn clean_dir(dir: &[u8]) -> Vec<u8> {
 fn partial_dir(typed: &Typed, environment: &Environment) -> (Option<Vec<u8>>, bool) {
     let c = &typed.change;
     let typed_dir = c.partial_dir.clone();
-    let inplace = c.inplace || c.append != Append::Off;
+    let inplace = c.writes_in_place();
     let from_environment = || {
         environment
             .non_empty("RSYNC_PARTIAL_DIR")
@@ -300,7 +308,7 @@ fn check_places(typed: &Typed) -> Result<(), Refusal> {
     if c.append != Append::Off && typed.delta.whole_file == Some(true) {
         return Err(Refusal::usage("rsync: --append cannot be used with --whole-file"));
     }
-    if c.append != Append::Off || c.inplace {
+    if c.writes_in_place() {
         let other = match () {
             () if c.partial_dir.is_some() => "--partial-dir",
             () if c.delay_updates => "--delay-updates",

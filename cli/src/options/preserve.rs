@@ -102,7 +102,6 @@ pub const ROWS: &[Row] = &[
     }),
     flag("write-devices", "write into devices (with --inplace)", |t, g| {
         t.change.write_devices = g.on;
-        t.change.inplace |= g.on;
         Ok(())
     })
     .off(&["no-write-devices"]),

@@ -168,6 +168,13 @@ pub enum Recorded {
     Only,
 }
 
+impl Change {
+    /// Whether files are written in place, by whichever option.
+    pub fn writes_in_place(&self) -> bool {
+        self.inplace || self.write_devices || self.append != Append::Off
+    }
+}
+
 /// `--delete-during` and `--delete-delay`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // each is the option of its name

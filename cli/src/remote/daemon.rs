@@ -5,6 +5,7 @@
 //! Wire: protocol/doc/03-daemon.md#32-text-phase
 
 use std::io::{self, Read};
+use std::time::{Duration, Instant};
 
 use bstr::ByteSlice;
 use rustix::event::PollFlags;
@@ -102,10 +103,15 @@ impl Request<'_> {
     /// Reads what has arrived; 0 is the end.
     fn receive(&self, stream: &mut Stream) -> Result<usize, Refusal> {
         let mut buffer = [0; 4096];
-        let read = wait::until(&stream.input, PollFlags::IN, None, self.dialer.interrupted)
+        let timeout = u64::try_from(self.dialer.wishes.typed.delta.timeout).unwrap_or_default();
+        let timeout = Duration::from_secs(timeout);
+        let deadline =
+            Some(timeout).filter(|timeout| !timeout.is_zero()).map(|timeout| Instant::now() + timeout);
+        let read = wait::until(&stream.input, PollFlags::IN, deadline, self.dialer.interrupted)
             .and_then(|()| Ok(rustix::io::read(&stream.input, &mut buffer)?))
             .map_err(|error| match error.kind() {
                 io::ErrorKind::Interrupted => Failure::Interrupted,
+                io::ErrorKind::TimedOut => Failure::Timeout(timeout),
                 _ => Failure::Connection { call: "read", error },
             });
         match read {
@@ -114,6 +120,10 @@ impl Request<'_> {
                 Ok(read)
             }
             Err(Failure::Interrupted) => Err(Refusal::silent(Code::Signal)),
+            Err(failure @ Failure::Timeout(_)) => {
+                let text = format!("[{}] {failure}", self.dialer.who);
+                Err(Refusal::with_code(failure.exit_code(), text))
+            }
             Err(failure) => Err(failure.into()),
         }
     }

@@ -125,6 +125,20 @@ fn host(text: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
+/// Whether a path looks as if it had been quoted for a remote shell once more: a component in a
+/// pair of quotes.
+pub fn is_quoted_twice(path: &[u8]) -> bool {
+    [b'\'', b'"'].iter().any(|quote| {
+        let opens =
+            path.iter().enumerate().position(|(at, b)| b == quote && (at == 0 || path[at - 1] == b'/'));
+        let closes = path
+            .iter()
+            .enumerate()
+            .rposition(|(at, b)| b == quote && path.get(at + 1).is_none_or(|&next| next == b'/'));
+        opens.zip(closes).is_some_and(|(opens, closes)| opens + 1 < closes)
+    })
+}
+
 /// Where a run leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
@@ -257,6 +271,16 @@ fn check_machine(machine: &Machine, path: &[u8]) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pair_of_quotes_around_a_component_was_meant_for_a_shell() {
+        for path in ["'a b'", "\"a b\"/", "/x/'a b'/c", "'a/b c'"] {
+            assert!(is_quoted_twice(path.as_bytes()), "{path}");
+        }
+        for path in ["it's", "rock'n'roll", "5' 6\"", "'", "''", "a 'b", "plain"] {
+            assert!(!is_quoted_twice(path.as_bytes()), "{path}");
+        }
+    }
 
     fn show(text: &str) -> String {
         let s = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -75,6 +75,12 @@ impl Scenario {
         self
     }
 
+    /// Leads elsewhere.
+    const fn to(mut self, destination: &'static str) -> Scenario {
+        self.destination = destination;
+        self
+    }
+
     /// Compares these items of the work folder too.
     const fn also(mut self, items: &'static [&'static str]) -> Scenario {
         self.also = items;

@@ -170,7 +170,7 @@ fn is_device(file: &File) -> bool {
 
 /// Fails if `--temp-dir` cannot be used.
 pub fn check_temp_dir(ctx: &Context, destination: &Destination) -> Result<(), Failure> {
-    open_temp_dir(ctx, destination, true).map(drop)
+    open_temp_dir(ctx, destination, !ctx.options.dry_run).map(drop)
 }
 
 /// Opens `--temp-dir`; a relative one lies below the destination.
