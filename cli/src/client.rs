@@ -492,8 +492,11 @@ impl Client<'_> {
             with_dirs: wishes.recursive || wishes.dirs,
             replays: matches!(self.plan.route, Route::Replay { .. }),
         };
-        // Captured: `t` for `-J`, too.
-        let keeps_link_times = options.preserve.times;
+        // Captured: `t` for `-J`, too; `T` where a far receiver cannot say that its links have times.
+        let version = session.version;
+        let echoes_to_us = version.has_item_flags() && session.direction == Direction::Receiving;
+        let knows_link_times = version.has_compat_flags() || echoes_to_us;
+        let keeps_link_times = options.preserve.times && knows_link_times;
         let style = Style {
             way,
             has_flags: session.version.has_item_flags(),

@@ -104,6 +104,8 @@ pub enum What<'a> {
 pub enum Note<'a> {
     /// `X is uptodate` (info NAME2).
     UpToDate,
+    /// The same of a directory that an alternate one is like: `X/ is uptodate`.
+    DirectoryUpToDate,
     /// `X`: only attributes were set (info NAME2).
     Adjusted,
     /// `X exists` and why nothing was done (info SKIP1; the reason at SKIP2).
@@ -135,6 +137,9 @@ pub enum Note<'a> {
     FailedVerification(&'static str),
     /// `(Skipping batched update for "X")`.
     RecordSkipped,
+    /// `rsync: [generator] link TEXT` (info NAME1): a file could not be linked to an alternate
+    /// directory's, and is copied instead; holds both full names and the reason.
+    NotLinked(&'a [u8]),
     /// `backed up X to Y` (info BACKUP).
     BackedUp(&'a [u8]),
 }

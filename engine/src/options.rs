@@ -28,6 +28,8 @@ pub struct TransferOptions {
     pub place: Place,
     /// How content is described.
     pub delta: Delta,
+    /// What else may be like a file that is not there.
+    pub alternates: Alternates,
     /// Time and bandwidth.
     pub limits: Limits,
     /// How far paths that the operator named are trusted.
@@ -295,6 +297,41 @@ pub struct Delta {
     pub whole_file: bool,
     /// `--block-size`.
     pub block_size: Option<u32>,
+}
+
+/// What is done with an item that an alternate directory has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AlternateKind {
+    /// `--compare-dest`: left out if it is the same.
+    #[default]
+    Compare,
+    /// `--copy-dest`: copied.
+    Copy,
+    /// `--link-dest`: hard-linked if it is the same.
+    Link,
+}
+
+/// `-y`: where files of similar names are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fuzzy {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// `-y`: beside the missing file.
+    Beside,
+    /// `-yy`: in the alternate directories too.
+    Everywhere,
+}
+
+/// What else may be like a file that is not there.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Alternates {
+    /// What the directories are for.
+    pub kind: AlternateKind,
+    /// Alternate directories, at most 20; relative ones start at the destination.
+    pub dirs: Vec<Vec<u8>>,
+    /// Files of similar names.
+    pub fuzzy: Fuzzy,
 }
 
 /// Time and bandwidth.

@@ -4,7 +4,11 @@
 
 use super::number::int;
 use super::row::{flag, valued, Row};
-use super::typed::{Append, BasisKind, During, Recorded, Remove};
+use super::typed::{Append, BasisKind, During, Recorded, Remove, Typed};
+use crate::exit::Refusal;
+
+/// Most alternate directories, as in stock.
+const BASIS_DIRS_MAX: usize = 20;
 
 /// The rows.
 pub const ROWS: &[Row] = &[
@@ -141,21 +145,9 @@ pub const ROWS: &[Row] = &[
         t.change.remove = Remove::SentFiles;
         Ok(())
     }),
-    valued("compare-dest", "DIR", "leave out what DIR has", |t, g| {
-        t.change.basis_dirs.push((BasisKind::Compare, g.value.to_vec()));
-        Ok(())
-    })
-    .not_yet(),
-    valued("copy-dest", "DIR", "copy from DIR what it has", |t, g| {
-        t.change.basis_dirs.push((BasisKind::Copy, g.value.to_vec()));
-        Ok(())
-    })
-    .not_yet(),
-    valued("link-dest", "DIR", "link to DIR what it has", |t, g| {
-        t.change.basis_dirs.push((BasisKind::Link, g.value.to_vec()));
-        Ok(())
-    })
-    .not_yet(),
+    valued("compare-dest", "DIR", "leave out what DIR has", |t, g| basis_dir(t, BasisKind::Compare, g.value)),
+    valued("copy-dest", "DIR", "copy from DIR what it has", |t, g| basis_dir(t, BasisKind::Copy, g.value)),
+    valued("link-dest", "DIR", "link to DIR what it has", |t, g| basis_dir(t, BasisKind::Link, g.value)),
     valued("write-batch", "FILE", "record the transfer in FILE too", |t, g| {
         t.change.write_batch = Some((g.value.to_vec(), Recorded::Too));
         Ok(())
@@ -169,3 +161,13 @@ pub const ROWS: &[Row] = &[
         Ok(())
     }),
 ];
+
+fn basis_dir(typed: &mut Typed, kind: BasisKind, dir: &[u8]) -> Result<(), Refusal> {
+    let dirs = &mut typed.change.basis_dirs;
+    if dirs.len() >= BASIS_DIRS_MAX {
+        let text = format!("rsync: ERROR: at most {BASIS_DIRS_MAX} {} args may be specified", kind.option());
+        return Err(Refusal::usage(text));
+    }
+    dirs.push((kind, dir.to_vec()));
+    Ok(())
+}

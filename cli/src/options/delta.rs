@@ -40,8 +40,7 @@ pub const ROWS: &[Row] = &[
         Ok(())
     })
     .letter('y')
-    .off(&["no-fuzzy", "no-y"])
-    .not_yet(),
+    .off(&["no-fuzzy", "no-y"]),
     flag("compress", "compress what is sent", |t, g| {
         if !g.on {
             (t.delta.compress, t.delta.compress_choice) = (false, None);

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use suisei_engine::filter::LineEnd;
 use suisei_engine::options::{
-    self as engine, DeleteWhen, ItemDetail, Limits, Partial, Report, SourceLinks, TransferOptions,
+    self as engine, AlternateKind, DeleteWhen, Fuzzy, ItemDetail, Limits, Partial, Report, SourceLinks,
+    TransferOptions,
 };
 use suisei_engine::run::{allows_incremental, layout, needs};
 use suisei_engine::sys::identity::Identity;
@@ -19,7 +20,7 @@ use suisei_protocol::session::{
 
 use super::environment::Environment;
 use super::meaning::{misuse, BatchUse, Protection, Wishes};
-use super::typed::{Append, During, Recorded, Remove, Stderr};
+use super::typed::{Append, BasisKind, During, Recorded, Remove, Stderr};
 use crate::exit::Refusal;
 use crate::output::format::Format;
 use crate::output::info::Info;
@@ -113,6 +114,7 @@ impl Wishes {
                     && t.change.append == Append::Off,
                 block_size: Some(t.delta.block_size).filter(|&size| size > 0),
             },
+            alternates: self.alternates(),
             limits: Limits {
                 timeout: Some(t.delta.timeout).filter(|&s| s > 0).map(|s| Duration::from_secs(s as u64)),
                 bytes_per_second: Some(t.delta.bwlimit * 1024).filter(|&rate| rate > 0),
@@ -280,6 +282,24 @@ impl Wishes {
             },
             write_devices: c.write_devices,
             mkpath: c.mkpath,
+        }
+    }
+
+    fn alternates(&self) -> engine::Alternates {
+        let dirs = &self.typed.change.basis_dirs;
+        engine::Alternates {
+            // All are of one kind.
+            kind: match dirs.first() {
+                Some((BasisKind::Copy, _)) => AlternateKind::Copy,
+                Some((BasisKind::Link, _)) => AlternateKind::Link,
+                Some((BasisKind::Compare, _)) | None => AlternateKind::Compare,
+            },
+            dirs: dirs.iter().map(|(_, dir)| dir.clone()).collect(),
+            fuzzy: match self.typed.delta.fuzzy {
+                0 => Fuzzy::Off,
+                1 => Fuzzy::Beside,
+                _ => Fuzzy::Everywhere,
+            },
         }
     }
 

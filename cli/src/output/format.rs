@@ -228,7 +228,8 @@ impl Escape {
     /// ` -> TARGET` or ` => NAME`; a width pads the name behind the arrow.
     fn arrow(&self, report: &ItemReport<'_>) -> Vec<u8> {
         let (arrow, name) = match (&report.item.xname, report.entry.link_target()) {
-            (Some(name), _) if !name.is_empty() => (&b" => "[..], &name[..]),
+            // That of a transfer is the name of its basis.
+            (Some(name), _) if !name.is_empty() && !report.item.is_transfer() => (&b" => "[..], &name[..]),
             (_, Some(target)) => (&b" -> "[..], target),
             _ => return Vec::new(),
         };

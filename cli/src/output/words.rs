@@ -101,7 +101,7 @@ pub fn is_for_terminals(note: Note<'_>) -> bool {
 /// Returns the line of a note, its newline included; nothing if the levels hide it.
 pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels, itemizes: Itemizes) -> Option<Vec<u8>> {
     let shown = match note {
-        Note::UpToDate => levels.of(Info::Name) >= 2,
+        Note::UpToDate | Note::DirectoryUpToDate => levels.of(Info::Name) >= 2,
         Note::Exists(_) | Note::Newer | Note::OverMaxSize | Note::UnderMinSize | Note::NotCreating(_) => {
             levels.of(Info::Skip) >= 1
         }
@@ -113,6 +113,7 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels, itemizes: It
         Note::UnsafeLinkIgnored(_) => levels.of(Info::Name) >= 1,
         Note::UnsafeLinkCopied(_) => levels.of(Info::Symsafe) >= 1,
         Note::FailedVerification(_) => levels.of(Info::Name) >= 1 || itemizes == Itemizes::Yes,
+        Note::NotLinked(_) => levels.of(Info::Name) >= 1,
         Note::BackedUp(_) => levels.of(Info::Backup) >= 1,
     };
     if !shown {
@@ -121,6 +122,7 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels, itemizes: It
     let name = path.as_bytes();
     let mut line = match note {
         Note::UpToDate => [name, b" is uptodate"].concat(),
+        Note::DirectoryUpToDate => [name, b"/ is uptodate"].concat(),
         Note::Exists(detail) if levels.of(Info::Skip) >= 2 => {
             [name, b" exists (", detail.as_bytes(), b")"].concat()
         }
@@ -147,6 +149,7 @@ pub fn note(path: RelPath<'_>, note: Note<'_>, levels: &InfoLevels, itemizes: It
             let state = state.as_bytes();
             [b"WARNING: ", name, b" failed verification -- update ", state, b" (will try again)."].concat()
         }
+        Note::NotLinked(text) => [b"rsync: [generator] link ", text].concat(),
         Note::BackedUp(to) => [b"backed up ", name, b" to ", to].concat(),
     };
     line.push(b'\n');

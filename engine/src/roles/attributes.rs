@@ -61,7 +61,8 @@ pub fn same_time(entry: EntryRef<'_>, meta: &Meta, window: i32) -> bool {
     same_instant((entry.mtime(), entry.mtime_nsec()), (meta.mtime, meta.mtime_nsec), window)
 }
 
-fn same_instant(a: (i64, u32), b: (i64, u32), window: i32) -> bool {
+/// The same for two instants: seconds and nanoseconds.
+pub fn same_instant(a: (i64, u32), b: (i64, u32), window: i32) -> bool {
     match u64::try_from(window) {
         Ok(window) => a.0.abs_diff(b.0) <= window,
         Err(_) => a == b,

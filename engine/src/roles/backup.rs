@@ -128,9 +128,9 @@ impl Backups {
     }
 
     /// Opens the backup of the item at `path` for reading, if there is one.
-    pub fn open(&self, tree: &Tree, path: RelPath<'_>) -> io::Result<std::fs::File> {
+    pub fn open(&self, tree: &Tree, path: RelPath<'_>) -> io::Result<(std::fs::File, Meta)> {
         let place = self.place(tree, path)?;
-        place.dir.open_regular(&place.name).map(|(file, _)| file)
+        place.dir.open_regular(&place.name)
     }
 
     fn place(&self, tree: &Tree, path: RelPath<'_>) -> io::Result<Place> {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bstr::ByteSlice;
 use suisei_protocol::flist::{EntryRef, FileKind, RelPath, RelPathBuf};
 
+use super::alternates::Alternates;
 use crate::failure::reason;
 use crate::observe::{Event, Who};
 use crate::sys::confine;
@@ -26,6 +27,8 @@ pub struct Destination {
     pub rename: Option<RelPathBuf>,
     /// Whether the directory was made for this run: its own entry is a new item.
     pub is_new: bool,
+    /// Other directories that may hold the same files.
+    pub alternates: Alternates,
 }
 
 /// What the first list says about the destination.
@@ -51,11 +54,18 @@ impl Destination {
         let named = if named.is_empty() { b".".as_slice() } else { named };
         if ctx.options.report.list_only {
             let tree = Arc::new(Tree::missing(as_path(named)));
-            return Ok(Destination { tree, rename: None, is_new: false });
+            return Ok(Destination::new(tree, None));
         }
         // Stock confines what options name, not where the transfer goes.
         let trust = Trust { confine_root: None, ..ctx.options.trust.clone() };
-        Resolution { ctx, named, list, links: policy(ctx), trust }.run()
+        let mut destination = Resolution { ctx, named, list, links: policy(ctx), trust }.run()?;
+        destination.alternates = Alternates::open(ctx, &destination.tree);
+        Ok(destination)
+    }
+
+    /// Receives into a directory, without alternates. `rename` is the name in single-file mode.
+    pub(crate) fn new(tree: Arc<Tree>, rename: Option<RelPathBuf>) -> Destination {
+        Destination { tree, rename, is_new: false, alternates: Alternates::default() }
     }
 }
 
@@ -166,7 +176,7 @@ impl Resolution<'_> {
             .map(|tree| tree.keeping(self.ctx.privileges()))
             .and_then(|tree| tree.root().check_search().map(|()| tree));
         match opened {
-            Ok(tree) => Ok(Destination { tree: Arc::new(tree), rename: None, is_new: false }),
+            Ok(tree) => Ok(Destination::new(Arc::new(tree), None)),
             Err(error) => Err(self.cannot_enter("change_dir#1", &error)),
         }
     }
@@ -201,11 +211,11 @@ impl Resolution<'_> {
         if !becomes_directory {
             if self.list.entries == 0 {
                 let tree = Arc::new(Tree::missing(as_path(self.named)));
-                return Ok(Destination { tree, rename: None, is_new: false });
+                return Ok(Destination::new(tree, None));
             }
             if made > 0 && self.is_dry() {
                 let tree = Arc::new(Tree::missing(as_path(parent)));
-                return Ok(Destination { tree, rename: Some(RelPathBuf::new(name.to_vec())), is_new: false });
+                return Ok(Destination::new(tree, Some(RelPathBuf::new(name.to_vec()))));
             }
             return self.single(parent, name);
         }
@@ -230,11 +240,7 @@ impl Resolution<'_> {
             self.ctx.report(Event::DestinationCreated { path: &path, levels: 0 });
         }
         if self.is_dry() {
-            return Ok(Destination {
-                tree: Arc::new(Tree::missing(as_path(self.named))),
-                rename: None,
-                is_new: false,
-            });
+            return Ok(Destination::new(Arc::new(Tree::missing(as_path(self.named))), None));
         }
         // What --mkpath made is no new item, as in stock.
         Ok(Destination { is_new: made == 0, ..self.enter(self.named)? })
@@ -243,11 +249,10 @@ impl Resolution<'_> {
     /// Single-file mode.
     fn single(&self, parent: &[u8], name: &[u8]) -> Result<Destination, Failure> {
         match self.open(as_path(parent)) {
-            Ok(tree) => Ok(Destination {
-                tree: Arc::new(tree.keeping(self.ctx.privileges())),
-                rename: Some(RelPathBuf::new(name.to_vec())),
-                is_new: false,
-            }),
+            Ok(tree) => {
+                let tree = Arc::new(tree.keeping(self.ctx.privileges()));
+                Ok(Destination::new(tree, Some(RelPathBuf::new(name.to_vec()))))
+            }
             Err(error) => {
                 let what = format!("change_dir#3 \"{}\"{} failed", full_name(parent), place());
                 Err(selection(&what, &error))

@@ -1,6 +1,7 @@
 //! Generator, sender, receiver.
 
 pub mod acls;
+pub mod alternates;
 pub mod attributes;
 pub mod backup;
 pub mod destination;

@@ -11,7 +11,7 @@ use suisei_protocol::session::{
 use suisei_protocol::sum::SumKind;
 use suisei_protocol::transfer::Compressor;
 
-use crate::options::{Append, DeleteWhen, Remove, TransferOptions, Xattrs};
+use crate::options::{AlternateKind, Append, DeleteWhen, Fuzzy, Remove, TransferOptions, Xattrs};
 
 /// What both ends of a local run would have agreed on.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,20 @@ impl Default for LocalChoice {
 ///
 /// Wire: protocol/doc/02-session-start.md#224-other-version-dependent-defaults-settled-here
 pub fn needs(options: &TransferOptions) -> Option<(&'static str, u8)> {
-    options.select.prune_empty_dirs.then_some(("--prune-empty-dirs", 29))
+    let alternates = &options.alternates;
+    let (dirs, inplace) = (alternates.dirs.len(), options.place.inplace);
+    let feature = match alternates.kind {
+        _ if alternates.fuzzy != Fuzzy::Off => "--fuzzy",
+        AlternateKind::Compare if dirs > 0 && inplace => "--compare-dest with --inplace",
+        AlternateKind::Copy if dirs > 0 && inplace => "--copy-dest with --inplace",
+        AlternateKind::Link if dirs > 0 && inplace => "--link-dest with --inplace",
+        AlternateKind::Compare if dirs > 1 => "Using more than one --compare-dest option",
+        AlternateKind::Copy if dirs > 1 => "Using more than one --copy-dest option",
+        AlternateKind::Link if dirs > 1 => "Using more than one --link-dest option",
+        _ if options.select.prune_empty_dirs => "--prune-empty-dirs",
+        _ => return None,
+    };
+    Some((feature, 29))
 }
 
 /// Returns the session of a local run. Its end counts as the sender's, as in stock.

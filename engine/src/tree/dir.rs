@@ -93,7 +93,7 @@ impl Dir {
     }
 
     /// Stands for a directory that does not exist.
-    pub(super) fn missing() -> Dir {
+    pub fn missing() -> Dir {
         Dir { fd: None, privileges: Privileges::Real }
     }
 

@@ -241,6 +241,9 @@ mod tests {
         let text = |line: &str| String::from_utf8(read_line(line).unwrap_err().text).unwrap();
         assert_eq!(text("--server --foo . a"), "rsync: on remote machine: --foo: unknown option");
         assert_eq!(text("--server -rQ . a"), "rsync: on remote machine: -rQ: unknown option");
-        assert_eq!(text("--server -y . a"), "rsync: on remote machine: --fuzzy: not supported yet");
+        assert_eq!(
+            text("--server --stop-at=x . a"),
+            "rsync: on remote machine: --stop-at: not supported yet"
+        );
     }
 }

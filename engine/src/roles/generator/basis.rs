@@ -6,10 +6,12 @@ use std::fs::File;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use suisei_protocol::flist::{FileKind, RelPath};
+use suisei_protocol::flist::{EntryRef, FileKind, RelPath};
 use suisei_protocol::sum::SumKind;
 use suisei_protocol::transfer::{BasisKind, BlockSignature};
 
+use super::alternate::Alternate;
+use super::fuzzy::Choice;
 use super::place::Spot;
 use super::Generator;
 use crate::context::Batch;
@@ -17,6 +19,34 @@ use crate::delta::Strength;
 use crate::observe::{Class, Who};
 use crate::roles::backup::Original;
 use crate::tree::Dir;
+
+/// What a wanted file starts from.
+#[derive(Debug)]
+pub(super) enum Older {
+    Nothing,
+    /// The destination itself.
+    Destination,
+    /// The partial directory that holds it.
+    Partial(Arc<Dir>),
+    /// Number of an alternate directory, and the directory there that holds it.
+    Alternate(usize, Arc<Dir>),
+    /// A file of a similar name.
+    Similar(Choice),
+}
+
+impl Older {
+    /// Returns what the item says of it.
+    fn kind(&self) -> Option<BasisKind> {
+        // At most 20 directories have numbers.
+        let number = |n: usize| u8::try_from(n).unwrap_or(u8::MAX);
+        match self {
+            Older::Nothing | Older::Destination => None,
+            Older::Partial(_) => Some(BasisKind::PartialDir),
+            Older::Alternate(n, _) => Some(BasisKind::AlternateDir(number(*n))),
+            Older::Similar(choice) => Some(BasisKind::Fuzzy(number(choice.list))),
+        }
+    }
+}
 
 /// What a request says of the basis.
 #[derive(Debug)]
@@ -35,17 +65,37 @@ impl Basis {
 }
 
 impl Generator<'_> {
-    /// Chooses the basis and sums it; nothing if a backup that must precede the transfer failed.
+    /// Chooses what a file starts from: what an earlier run left unfinished, the file itself, a file
+    /// of its name elsewhere, one of a similar name.
+    pub(super) fn older(
+        &mut self,
+        entry: EntryRef<'_>,
+        path: RelPath<'_>,
+        spot: &Spot,
+        alternate: Option<&Alternate>,
+    ) -> Older {
+        if let Some(dir) = self.partial(path) {
+            Older::Partial(dir)
+        } else if spot.meta.is_some() {
+            Older::Destination
+        } else if let Some(Alternate { number, dir, .. }) = alternate {
+            Older::Alternate(*number, dir.clone())
+        } else {
+            self.similar(entry, path).map_or(Older::Nothing, Older::Similar)
+        }
+    }
+
+    /// Sums the basis; nothing if a backup that must precede the transfer failed.
     pub(super) fn basis(
         &self,
         path: RelPath<'_>,
         spot: &Spot,
-        partial: Option<Arc<Dir>>,
+        older: Older,
         append: bool,
         strength: Strength,
     ) -> Option<Basis> {
         let place = &self.ctx.options.place;
-        let mut kind = partial.is_some().then_some(BasisKind::PartialDir);
+        let mut kind = older.kind();
         if self.disk.is_dry() && !self.ctx.options.batch_only {
             return Some(Basis::whole(kind));
         }
@@ -62,25 +112,43 @@ impl Generator<'_> {
         if no_sums || no_reader || (self.ctx.options.delta.whole_file && !append) {
             return Some(Basis::whole(kind));
         }
-        let Some(dir) = partial.as_ref().or(spot.dir.as_ref().filter(|_| spot.meta.is_some())) else {
-            return Some(Basis::whole(None));
+        let (dir, name) = match &older {
+            Older::Nothing => return Some(Basis::whole(None)),
+            Older::Destination => (spot.dir.as_ref()?, path.name()),
+            Older::Partial(dir) | Older::Alternate(_, dir) => (dir, path.name()),
+            Older::Similar(choice) => (&choice.dir, &choice.name[..]),
         };
         if backups.is_some() && !append && self.ctx.session.version.has_basis_types() {
             kind = Some(BasisKind::Backup);
         }
-        let whole = Basis::whole(kind.filter(|kind| *kind == BasisKind::PartialDir));
-        let opened = dir.open_content(path.name(), self.disk.devices());
+        let whole = Basis::whole(kind.filter(|kind| *kind != BasisKind::Backup));
+        let opened = dir.open_content(name, self.disk.devices());
         let opened = opened.and_then(|(file, meta)| self.ctx.spare_atime(&file).map(|()| (file, meta)));
         let (file, meta) = match opened {
             Ok(open) => open,
             Err(error) => {
-                self.disk.pair(Class::Error, "failed to open \"", path, b"\", continuing", &error);
-                return Some(Basis { unreadable: partial.is_none(), ..whole });
+                let full = self.full_name(path, &older);
+                self.disk.pair_at(Class::Error, "failed to open \"", &full, b"\", continuing", &error);
+                let unreadable = !matches!(older, Older::Partial(_));
+                return Some(Basis { unreadable, ..whole });
             }
         };
         match self.sign(path, &file, meta.size, append, strength) {
             Some(signature) => Some(Basis { kind, signature, unreadable: false }),
             None => Some(whole),
+        }
+    }
+
+    fn full_name(&self, path: RelPath<'_>, older: &Older) -> Vec<u8> {
+        let alternates = &self.destination.alternates;
+        let below = |list: usize, path: RelPath<'_>| match list.checked_sub(1) {
+            Some(number) => alternates.full_name(number, path),
+            None => self.disk.tree.full_name(path),
+        };
+        match older {
+            Older::Nothing | Older::Destination | Older::Partial(_) => self.disk.tree.full_name(path),
+            Older::Alternate(number, _) => alternates.full_name(*number, path),
+            Older::Similar(choice) => below(choice.list, path.parent().join(&choice.name).as_path()),
         }
     }
 

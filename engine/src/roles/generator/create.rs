@@ -5,8 +5,9 @@
 use std::io;
 
 use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath};
-use suisei_protocol::transfer::ItemFlags;
+use suisei_protocol::transfer::{Item, ItemFlags};
 
+use super::alternate::Fit;
 use super::place::Spot;
 use super::request::Outcome;
 use super::{itemize, Generator};
@@ -66,6 +67,21 @@ impl Generator<'_> {
             self.unchanged(ndx, entry, path, &spot)?;
             return Ok(Outcome::Done);
         }
+        let alternate = match spot.meta {
+            None => self.alternate(entry, path, &|spot, _| self.has_same_value(entry, path, spot)),
+            Some(_) => None,
+        };
+        if let Some(found) = alternate.as_ref().filter(|found| found.fit == Fit::Everything) {
+            match self.without_copy(ndx, entry, path, &spot, found)? {
+                None => {}
+                // The source of such an item is not confirmed, as in stock: it stays.
+                Some(Outcome::Done) => {
+                    self.lead(ndx, entry, path)?;
+                    return Ok(Outcome::Passed);
+                }
+                Some(_) => return Ok(Outcome::Passed),
+            }
+        }
         if let Some(meta) = spot.meta.filter(|meta| meta.kind() == FileKind::Directory) {
             if !self.deletion.make_way(self.disk, path, &meta, entry.kind()) {
                 return Ok(Outcome::Passed);
@@ -80,9 +96,16 @@ impl Generator<'_> {
         if !self.disk.is_dry() && !self.make_value(entry, path, &spot, make) {
             return Ok(Outcome::Passed);
         }
-        let before = spot.meta.filter(|meta| is_of_family(meta.kind(), entry.kind()));
-        let action = ItemFlags::LOCAL_CHANGE | ItemFlags::REPORT_CHANGE;
-        let mut item = itemize::item(self.ctx, entry, before.as_ref(), action);
+        let fit = alternate.as_ref().map_or(Fit::Kind, |found| found.fit);
+        let mut item = if fit == Fit::Everything {
+            self.note_up_to_date(path, Note::UpToDate);
+            Item::new(ItemFlags::LOCAL_CHANGE)
+        } else {
+            let old = spot.meta.filter(|meta| is_of_family(meta.kind(), entry.kind()));
+            let before = alternate.map(|found| found.meta).or(old);
+            let action = ItemFlags::LOCAL_CHANGE | ItemFlags::REPORT_CHANGE;
+            itemize::item(self.ctx, entry, before.as_ref(), action)
+        };
         spot.note_acls(&mut item);
         // What was made has none.
         self.note_xattrs(&mut item, entry, path, None);
@@ -145,6 +168,6 @@ impl Generator<'_> {
 }
 
 /// Whether an item of one kind counts as the old version of the other.
-fn is_of_family(old: FileKind, new: FileKind) -> bool {
+pub(super) fn is_of_family(old: FileKind, new: FileKind) -> bool {
     old == new || (old.is_device() && new.is_device()) || (old.is_special() && new.is_special())
 }

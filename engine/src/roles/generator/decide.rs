@@ -98,6 +98,19 @@ pub enum Verdict {
     Transfer,
 }
 
+/// Returns why a regular file is passed over, if it is: part of the second question.
+pub fn gate(rules: &Rules, entry: EntryRef<'_>, existing: Option<&Meta>) -> Option<Note<'static>> {
+    if rules.max_size.is_some_and(|max| entry.size() > max) {
+        Some(Note::OverMaxSize)
+    } else if rules.min_size.is_some_and(|min| entry.size() < min) {
+        Some(Note::UnderMinSize)
+    } else if rules.update_only && existing.is_some_and(|meta| is_newer(meta, entry, rules.modify_window)) {
+        Some(Note::Newer)
+    } else {
+        None
+    }
+}
+
 /// Asks the second question. `existing` is the regular file at the destination, if one is there;
 /// `same_content` compares its sum with the entry's (`-c`) and is asked at most once.
 pub fn judge(
@@ -106,16 +119,10 @@ pub fn judge(
     existing: Option<&Meta>,
     same_content: impl FnOnce() -> bool,
 ) -> Verdict {
-    if rules.max_size.is_some_and(|max| entry.size() > max) {
-        return Verdict::Skip(Note::OverMaxSize);
-    }
-    if rules.min_size.is_some_and(|min| entry.size() < min) {
-        return Verdict::Skip(Note::UnderMinSize);
+    if let Some(note) = gate(rules, entry, existing) {
+        return Verdict::Skip(note);
     }
     let Some(existing) = existing else { return Verdict::Transfer };
-    if rules.update_only && is_newer(existing, entry, rules.modify_window) {
-        return Verdict::Skip(Note::Newer);
-    }
     if is_same(rules, entry, existing, same_content) {
         return Verdict::UpToDate;
     }

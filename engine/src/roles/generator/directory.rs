@@ -6,8 +6,9 @@
 use std::collections::HashSet;
 
 use suisei_protocol::flist::{EntryFlags, EntryRef, FileKind, Ndx, RelPath, RelPathBuf};
-use suisei_protocol::transfer::ItemFlags;
+use suisei_protocol::transfer::{Item, ItemFlags};
 
+use super::alternate::Fit;
 use super::decide::{presence, Presence};
 use super::place::Spot;
 use super::{itemize, Generator};
@@ -153,7 +154,20 @@ impl Generator<'_> {
         let existing = spot.meta.filter(|_| !was_early);
         let action = if existing.is_none() { ItemFlags::LOCAL_CHANGE } else { ItemFlags::empty() };
         self.disk.compare_acls(&mut spot, path, entry);
-        let mut item = itemize::item(self.ctx, entry, existing.as_ref(), action);
+        let alternate = match existing {
+            None => self.alternate(entry, path, &|_, _| true),
+            Some(_) => None,
+        };
+        let mut item = match alternate {
+            Some(found) if found.fit == Fit::Everything => {
+                self.note_up_to_date(path, Note::DirectoryUpToDate);
+                Item::new(action)
+            }
+            found => {
+                let before = existing.or(found.map(|found| found.meta));
+                itemize::item(self.ctx, entry, before.as_ref(), action)
+            }
+        };
         spot.note_acls(&mut item);
         self.note_xattrs(&mut item, entry, path, Some(&spot).filter(|_| !was_early));
         self.send_item(ndx, entry, item)?;

@@ -8,8 +8,18 @@ use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath};
 
 use super::place::Spot;
 use super::{itemize, segments, Generator};
-use crate::observe::Class;
+use crate::observe::{Class, Note};
+use crate::options::{AlternateKind, ItemDetail};
 use crate::Failure;
+
+/// When a member of a group is linked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    /// When the walk comes to it, behind its leader.
+    ByWalk,
+    /// When its leader is finished.
+    Later,
+}
 
 impl Generator<'_> {
     /// An entry is in place: if it has a group it leads it, and those that stood back are linked.
@@ -18,7 +28,7 @@ impl Generator<'_> {
         for follower in self.links.lead(key, ndx, path) {
             if let Some(segment) = self.segments.find(follower) {
                 if let Some(entry) = segments::entry(&segment, follower) {
-                    self.link_to(follower, entry, self.destination.path(entry), path)?;
+                    self.link_to(follower, entry, self.destination.path(entry), path, Reached::Later)?;
                 }
             }
             self.segments.release(follower);
@@ -40,6 +50,7 @@ impl Generator<'_> {
         entry: EntryRef<'_>,
         path: RelPath<'_>,
         leader: RelPath<'_>,
+        reached: Reached,
     ) -> Result<(), Failure> {
         let Some(mut spot) = self.look(path) else { return Ok(()) };
         self.disk.compare_acls(&mut spot, path, entry);
@@ -67,7 +78,11 @@ impl Generator<'_> {
         if !self.disk.is_dry() && !self.make_link(path, &spot, leader) {
             return Ok(());
         }
-        let before = spot.of_kind(entry.kind());
+        let alternate = match (spot.meta, reached) {
+            (None, Reached::ByWalk) => self.alternate_of_link(entry, path, leader, there.as_ref()),
+            _ => None,
+        };
+        let before = spot.of_kind(entry.kind()).or(alternate.as_ref());
         let mut item = itemize::linked(self.ctx, entry, before, Some(leader.as_bytes()));
         spot.note_acls(&mut item);
         match (self.disk.tree.parent(leader), there) {
@@ -77,7 +92,14 @@ impl Generator<'_> {
             }
             _ => self.note_xattrs(&mut item, entry, path, None),
         }
-        self.send_item(ndx, entry, item)?;
+        let is_quiet = self.ctx.options.alternates.kind == AlternateKind::Link
+            && self.ctx.options.report.items != ItemDetail::All;
+        if alternate.is_some() && is_quiet {
+            // What is linked to an alternate's file is as it was there.
+            self.note_up_to_date(path, Note::UpToDate);
+        } else {
+            self.send_item(ndx, entry, item)?;
+        }
         self.confirm_unsent(ndx)
     }
 

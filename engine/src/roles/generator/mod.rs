@@ -7,11 +7,13 @@
 //! ([`phases`]).
 //! Wire: protocol/doc/20-transfer.md#7-does-the-file-need-an-update-quick-check-and-gates, protocol/doc/11-incremental-recursion.md#5-the-generators-walk
 
+mod alternate;
 mod basis;
 mod create;
 mod decide;
 mod delete;
 mod directory;
+mod fuzzy;
 mod hardlink;
 mod itemize;
 mod link;
@@ -45,6 +47,7 @@ use crate::{Context, Failure};
 use decide::Rules;
 use delete::Deletion;
 use directory::Dirs;
+use fuzzy::Similar;
 use hardlink::{GroupKey, Groups};
 use place::Disk;
 use segments::Segments;
@@ -90,6 +93,7 @@ struct Generator<'a> {
     deletion: Deletion,
     finisher: Finisher,
     partials: Partials<'a>,
+    similar: Similar,
     /// Files that were asked for and not answered, with their sizes; none in a dry run.
     in_flight: HashMap<Ndx, u64>,
     in_flight_bytes: u64,
@@ -131,6 +135,7 @@ impl<'a> Generator<'a> {
             deletion: Deletion::new(ctx),
             finisher: Finisher::default(),
             partials: Partials::new(ctx, destination),
+            similar: Similar::default(),
             in_flight: HashMap::new(),
             in_flight_bytes: 0,
             delayed: BTreeSet::new(),
@@ -375,14 +380,19 @@ impl<'a> Generator<'a> {
     /// Says by a note what became of an item that is no directory and whose content is right, with
     /// `-vv`, unless an itemized line does.
     fn note_unchanged(&self, path: RelPath<'_>, item: &Item) {
-        let report = &self.ctx.options.report;
-        let has_items = self.ctx.session.version.has_item_flags() || self.is_pull();
-        let itemized = report.items == ItemDetail::All && has_items;
-        if report.up_to_date && !itemized {
+        if self.notes_unchanged() {
             // Like stock, which does not look at extended attributes here.
             let is_right = (item.flags.significant() - ItemFlags::REPORT_XATTR).is_empty();
             self.ctx.report(Event::Note(path, if is_right { Note::UpToDate } else { Note::Adjusted }));
         }
+    }
+
+    /// Whether notes, rather than itemized lines, tell of what is right already.
+    fn notes_unchanged(&self) -> bool {
+        let report = &self.ctx.options.report;
+        let has_items = self.ctx.session.version.has_item_flags() || self.is_pull();
+        let itemized = report.items == ItemDetail::All && has_items;
+        report.up_to_date && !itemized
     }
 
     fn is_pull(&self) -> bool {

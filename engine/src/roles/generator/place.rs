@@ -190,7 +190,7 @@ impl Disk<'_> {
 
     /// Reports `TEXT "PATH": REASON`.
     pub fn reason(&self, text: &'static str, path: RelPath<'_>, error: &io::Error) {
-        self.problem(Class::Transfer, What::Reason { text, path: &self.tree.full_name(path), error });
+        self.reason_at(text, &self.tree.full_name(path), error);
     }
 
     /// Reports a failed call on two names: `CALL "PATH"AFTER: REASON`.
@@ -202,7 +202,17 @@ impl Disk<'_> {
         after: &[u8],
         error: &io::Error,
     ) {
-        self.problem(class, What::Around { before, path: &self.tree.full_name(path), after, error });
+        self.pair_at(class, before, &self.tree.full_name(path), after, error);
+    }
+
+    /// Reports `TEXT "PATH": REASON` for a path outside the destination.
+    pub fn reason_at(&self, text: &'static str, path: &[u8], error: &io::Error) {
+        self.problem(Class::Transfer, What::Reason { text, path, error });
+    }
+
+    /// Reports a failed call on two names, the first of them outside the destination.
+    pub fn pair_at(&self, class: Class, before: &'static str, path: &[u8], after: &[u8], error: &io::Error) {
+        self.problem(class, What::Around { before, path, after, error });
     }
 
     /// Reports `FUNCTION(PATH) failed: REASON`; `before` ends in the parenthesis.

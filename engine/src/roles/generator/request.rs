@@ -4,10 +4,13 @@
 
 use suisei_protocol::flist::{EntryRef, FileKind, Ndx, RelPath};
 use suisei_protocol::message::ToSender;
-use suisei_protocol::transfer::{Item, ItemFlags};
+use suisei_protocol::transfer::{BasisKind, Item, ItemFlags};
 
-use super::decide::{is_same, judge, presence, Presence, Rules, Verdict};
+use super::alternate::{Alternate, Offer};
+use super::basis::Older;
+use super::decide::{gate, is_same, judge, presence, Presence, Rules, Verdict};
 use super::hardlink::Turn;
+use super::link::Reached;
 use super::place::Spot;
 use super::{itemize, segments, Generator};
 use crate::delta::Strength;
@@ -39,6 +42,8 @@ pub(super) enum Outcome {
     Made,
     /// Its data was asked for.
     Asked,
+    /// It is not to be there: an alternate directory has it.
+    LeftOut,
     /// It waits for a later member of its hard-link group.
     Postponed,
     /// It was skipped, or failed.
@@ -72,6 +77,12 @@ impl Generator<'_> {
             // A dry run gets no answer: what was asked for counts as finished.
             (Outcome::Asked, Some(_)) if self.disk.is_dry() => self.lead(ndx, entry, path)?,
             (Outcome::Asked, Some(key)) => self.links.asked(key, ndx),
+            (Outcome::LeftOut, key) => {
+                self.confirm(ndx)?;
+                if let Some(key) = key {
+                    self.give_up(key, ndx);
+                }
+            }
             (Outcome::Passed, Some(key)) => self.give_up(key, ndx),
             (Outcome::Postponed, _) => self.segments.hold(ndx),
             (Outcome::Asked | Outcome::Passed, None) => {}
@@ -126,7 +137,7 @@ impl Generator<'_> {
                 Turn::Proceed => {}
                 Turn::Wait => return Ok(Outcome::Postponed),
                 Turn::Link(leader) => {
-                    self.link_to(ndx, entry, path, leader.as_path())?;
+                    self.link_to(ndx, entry, path, leader.as_path(), Reached::ByWalk)?;
                     // The group is led already, and the item confirmed.
                     return Ok(Outcome::Passed);
                 }
@@ -171,6 +182,21 @@ impl Generator<'_> {
         if existing.is_some_and(|meta| meta.size >= SLOW) {
             self.outbox.flush()?;
         }
+        if let Some(note) = gate(&rules, entry, existing.as_ref()) {
+            self.ctx.report(Event::Note(path, note));
+            return Ok(Outcome::Passed);
+        }
+        let mut alternate = None;
+        if !self.destination.alternates.is_empty() {
+            if !self.clear_the_way(path, &mut spot) {
+                return Ok(Outcome::Passed);
+            }
+            match self.offer(ndx, entry, path, &spot, &rules)? {
+                Offer::Nothing => {}
+                Offer::Basis(found) => alternate = Some(found),
+                Offer::Settled(outcome) => return Ok(outcome),
+            }
+        }
         let verdict = judge(&rules, entry, existing.as_ref(), || self.has_listed_sum(entry, path, &spot));
         match verdict {
             Verdict::Skip(note) => {
@@ -183,13 +209,10 @@ impl Generator<'_> {
                 Ok(Outcome::Done)
             }
             Verdict::Transfer => {
-                if let (Some(meta), None) = (spot.meta, existing) {
-                    if !self.deletion.make_way(self.disk, path, &meta, FileKind::Regular) {
-                        return Ok(Outcome::Passed);
-                    }
-                    spot.meta = None;
+                if !self.clear_the_way(path, &mut spot) {
+                    return Ok(Outcome::Passed);
                 }
-                self.request(ndx, entry, path, &spot, rules, strength)
+                self.request(ndx, entry, path, &spot, alternate, rules, strength)
             }
         }
     }
@@ -201,6 +224,17 @@ impl Generator<'_> {
         }
     }
 
+    /// Removes what is no regular file. Whether the way is free.
+    fn clear_the_way(&mut self, path: RelPath<'_>, spot: &mut Spot) -> bool {
+        if let Some(meta) = spot.meta.filter(|meta| meta.kind() != FileKind::Regular) {
+            if !self.deletion.make_way(self.disk, path, &meta, FileKind::Regular) {
+                return false;
+            }
+            spot.meta = None;
+        }
+        true
+    }
+
     /// Chooses the basis and asks for the data.
     fn request(
         &mut self,
@@ -208,26 +242,36 @@ impl Generator<'_> {
         entry: EntryRef<'_>,
         path: RelPath<'_>,
         spot: &Spot,
+        alternate: Option<Alternate>,
         rules: Rules,
         strength: Strength,
     ) -> Result<Outcome, Failure> {
-        let partial = self.partial(path);
-        if let (None, None, Some(key)) = (spot.meta, &partial, self.links.key(entry)) {
+        let older = self.older(entry, path, spot, alternate.as_ref());
+        if let (Older::Nothing, Some(key)) = (&older, self.links.key(entry)) {
             if strength == Strength::Short && self.links.postpone(key, ndx) {
                 return Ok(Outcome::Postponed);
             }
         }
-        let Some(basis) = self.basis(path, spot, partial, rules.append, strength) else {
+        self.similar.asked(path);
+        let append = rules.append && spot.meta.is_some();
+        let xname = match &older {
+            Older::Similar(choice) => Some(choice.name.clone()),
+            _ => None,
+        };
+        let Some(basis) = self.basis(path, spot, older, append, strength) else {
             return Ok(Outcome::Passed);
         };
         let mut action = ItemFlags::TRANSFER;
         if rules.checksum {
             action |= ItemFlags::REPORT_CHANGE;
         }
-        let existing = spot.meta.as_ref().filter(|_| !basis.unreadable);
+        let counted = spot.meta.or(alternate.map(|found| found.meta));
+        let existing = counted.as_ref().filter(|_| !basis.unreadable);
         let mut item = itemize::item(self.ctx, entry, existing, action);
         item.basis = basis.kind;
         item.flags.set(ItemFlags::BASIS_TYPE_FOLLOWS, item.basis.is_some());
+        item.xname = xname.filter(|_| matches!(item.basis, Some(BasisKind::Fuzzy(_))));
+        item.flags.set(ItemFlags::XNAME_FOLLOWS, item.xname.is_some());
         spot.note_acls(&mut item);
         self.note_xattrs(&mut item, entry, path, Some(spot).filter(|_| !basis.unreadable));
         if !self.ctx.session.version.has_item_flags() {
@@ -293,7 +337,7 @@ impl Generator<'_> {
         self.send_item(ndx, entry, item)
     }
 
-    fn has_listed_sum(&self, entry: EntryRef<'_>, path: RelPath<'_>, spot: &Spot) -> bool {
+    pub(super) fn has_listed_sum(&self, entry: EntryRef<'_>, path: RelPath<'_>, spot: &Spot) -> bool {
         entry.checksum().is_some_and(|sum| self.disk.has_sum(spot, path, sum))
     }
 

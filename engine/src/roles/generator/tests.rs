@@ -134,7 +134,7 @@ fn run_with(
     let dry = options.dry_run;
     let (ctx, heard) = support::context(support::session(version, recursion), options);
     let tree = Arc::new(Tree::open(root, SymlinkPolicy::Refuse).unwrap());
-    let destination = Destination { tree, rename: None, is_new: false };
+    let destination = Destination::new(tree, None);
     let (answers, inbox) = channel();
     messages.into_iter().for_each(|message| answers.send(message).unwrap());
     let mut wire = Wire { sent: Vec::new(), answers, dones: 0, fates: fates.to_vec(), dry };
@@ -468,7 +468,7 @@ fn an_entry_without_its_directory_is_refused() {
     let root = temp();
     let (ctx, _) = support::context(support::session(32, Recursion::Whole), archive());
     let tree = Arc::new(Tree::open(root.path(), SymlinkPolicy::Refuse).unwrap());
-    let destination = Destination { tree, rename: None, is_new: false };
+    let destination = Destination::new(tree, None);
     let (answers, inbox) = channel();
     whole(&["./", "d/f"]).into_iter().for_each(|message| answers.send(message).unwrap());
     let mut wire = Wire { sent: Vec::new(), answers, dones: 0, fates: Vec::new(), dry: false };

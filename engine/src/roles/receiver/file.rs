@@ -183,7 +183,7 @@ impl Receiver<'_> {
     ) -> Result<Option<(Fate, Moved)>, Failure> {
         let is_redo = self.failed_once.contains(&ndx);
         let path = self.destination.path(entry);
-        let spot = match Spot::find(self.ctx, self.destination, path) {
+        let mut spot = match Spot::find(self.ctx, self.destination, path) {
             Ok(spot) => spot,
             Err(error) => {
                 self.site().problem("mkstemp", &self.destination.tree.full_name(path), &error);
@@ -198,9 +198,14 @@ impl Receiver<'_> {
             path,
             backups: self.backups.as_ref(),
             partials: &self.partials,
+            alternates: &self.destination.alternates,
         };
-        let wants_basis = head.count > 0;
-        let basis = if wants_basis { bases.open(item)? } else { None };
+        let may_have_basis =
+            head.count > 0 || item.basis.is_some() || !self.ctx.session.version.has_basis_types();
+        let basis = if may_have_basis { bases.open(item)? } else { None };
+        // A new file takes over the permissions of what it starts from, even if it comes whole.
+        spot.existing = spot.existing.or(basis.as_ref().map(|basis| basis.meta));
+        let basis = basis.filter(|_| head.count > 0);
         let Some(draft) = self.workshop.draft(self.ctx, self.destination, &spot, entry.mode().permissions())
         else {
             discard(inbox, basis.as_ref().map(|basis| &basis.file), head)?;

@@ -70,7 +70,7 @@ impl Stage {
             Arc::default(),
         );
         let tree = Arc::new(Tree::open(self.root.path(), SymlinkPolicy::Refuse).unwrap());
-        let destination = Destination { tree, rename: None, is_new: false };
+        let destination = Destination::new(tree, None);
         let (mut out, mut inbox) = local(100, Arc::default(), |_| 0);
         for message in [Self::list(), ToReceiver::ListEnd].into_iter().chain(script) {
             crate::link::Outbox::send(&mut out, message).unwrap();
