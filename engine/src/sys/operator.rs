@@ -147,12 +147,15 @@ fn open_for_writing(path: &[u8], access: OFlags, mode: u32) -> io::Result<File> 
     at_last_name(None, path, &Trust::default(), &|dir, name| openat(dir, name, flags, mode)).map(File::from)
 }
 
+/// Opens the last component of a path, by the directory that holds it.
+type OpenLast<'a> = dyn Fn(BorrowedFd<'_>, &[u8]) -> Result<OwnedFd, Errno> + 'a;
+
 /// Walks to the directory of the last component and opens that, as often as it is a symlink.
 fn at_last_name(
     start: Option<BorrowedFd<'_>>,
     path: &[u8],
     trust: &Trust,
-    open: &dyn Fn(BorrowedFd<'_>, &[u8]) -> Result<OwnedFd, Errno>,
+    open: &OpenLast<'_>,
 ) -> io::Result<OwnedFd> {
     let mut walk = Walk::new(start, trust)?;
     let mut path = path.to_vec();

@@ -57,7 +57,7 @@ impl Charset {
     pub fn named(name: &str) -> Option<Charset> {
         let name = name.split("//").next().unwrap_or(name);
         let is = |known: &&str| known.eq_ignore_ascii_case(name);
-        ROWS.iter().find(|row| is(&row.name) || row.aliases.iter().any(|alias| is(&alias))).map(Charset)
+        ROWS.iter().find(|row| is(&row.name) || row.aliases.iter().any(is)).map(Charset)
     }
 
     /// Returns all charsets, each with its aliases.
