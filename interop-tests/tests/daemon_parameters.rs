@@ -151,7 +151,7 @@ fn options_of_the_daemon_work() {
         log_file.as_str(),
         "--log-file-format=%o of %f by %m",
         "--sockopts=TCP_NODELAY,SO_KEEPALIVE",
-        "--bwlimit=10m",
+        "--bwlimit=10000",
         "-4",
         "-v",
         "--protocol=30",
