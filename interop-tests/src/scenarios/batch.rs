@@ -17,7 +17,7 @@ fn recorded(work: &Path) {
 
 /// The same, of data that is compressed.
 fn recorded_deflated(work: &Path) {
-    let script = "cp -a dst ref; exec /usr/bin/rsync -az --write-batch=batch src/ ref/";
+    let script = "cp -a dst ref; exec /usr/bin/rsync -az --delete --write-batch=batch src/ ref/";
     let status = Command::new("sh").args(["-c", script]).current_dir(work).status();
     assert!(status.is_ok_and(|s| s.success()), "stock records a run");
 }

@@ -171,10 +171,7 @@ impl Generator<'_> {
         mut spot: Spot,
         strength: Strength,
     ) -> Result<Outcome, Failure> {
-        let rules = match strength {
-            Strength::Short => self.rules,
-            Strength::Full => self.rules.for_redo(),
-        };
+        let rules = self.rules_for(strength);
         if self.ctx.options.place.write_devices {
             self.see_device(path, &mut spot);
         }
@@ -212,8 +209,15 @@ impl Generator<'_> {
                 if !self.clear_the_way(path, &mut spot) {
                     return Ok(Outcome::Passed);
                 }
-                self.request(ndx, entry, path, &spot, alternate, rules, strength)
+                self.request(ndx, entry, path, &spot, alternate, strength)
             }
+        }
+    }
+
+    fn rules_for(&self, strength: Strength) -> Rules {
+        match strength {
+            Strength::Short => self.rules,
+            Strength::Full => self.rules.for_redo(),
         }
     }
 
@@ -243,9 +247,9 @@ impl Generator<'_> {
         path: RelPath<'_>,
         spot: &Spot,
         alternate: Option<Alternate>,
-        rules: Rules,
         strength: Strength,
     ) -> Result<Outcome, Failure> {
+        let rules = self.rules_for(strength);
         let older = self.older(entry, path, spot, alternate.as_ref());
         if let (Older::Nothing, Some(key)) = (&older, self.links.key(entry)) {
             if strength == Strength::Short && self.links.postpone(key, ndx) {
