@@ -12,6 +12,9 @@ use suisei_interop_tests::scenarios::{scenarios, Before, Scenario};
 use suisei_interop_tests::snapshot::{now, snapshot};
 use suisei_interop_tests::trees;
 
+/// How often a pair that differs is run again.
+const ASKED_AGAIN: usize = 3;
+
 /// What a run leaves behind.
 #[derive(PartialEq, Eq)]
 struct Outcome {
@@ -174,8 +177,17 @@ fn check(templates: &Templates, row: &Scenario) -> (usize, Vec<String>) {
         };
         for &(client, server) in pairs {
             runs += 1;
-            let got = run(client, server);
-            if got != expected {
+            let mut got = run(client, server);
+            // Stock's two ends race here and there, and so does a pair with one of them: what
+            // differs is asked again, with a fresh answer of stock beside the ones that are known.
+            let mut answers = vec![];
+            while got != expected && !answers.contains(&got) && answers.len() < ASKED_AGAIN {
+                answers.push(run(Peer::Stock, Peer::Stock));
+                if !answers.contains(&got) {
+                    got = run(client, server);
+                }
+            }
+            if got != expected && !answers.contains(&got) {
                 let report = compare(&expected, &got);
                 failures.push(format!(
                     "{:?} {:?} {mode:?} {user:?} client={client:?} server={server:?}\n{report}",
